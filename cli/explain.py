@@ -14,8 +14,9 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 @app.command()
 def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
     """Explain a finding: what it is, how it shows, how to be sure, how to fix it."""
-    from railgauge.topo.findings.node.explanation import explanation, known
+    from railgauge.topo.findings.card import cards
+    from railgauge.topo.render.card_text import card_text
 
-    if name not in known():
-        raise UsageError(f"unknown finding {name!r}; use one of: {', '.join(known())}")
-    print(explanation(name))
+    if name not in cards():
+        raise UsageError(f"unknown finding {name!r}; use one of: {', '.join(cards())}")
+    print(card_text(cards()[name]))

@@ -44,15 +44,15 @@ def check(
     from railgauge.cli.cluster.gather import Limits
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.cli.cluster.nodes import destinations
-    from railgauge.topo.findings.cluster.findings import NODES_DIFFER
+    from railgauge.topo.findings.cards.comparison import NODES_DIFFER
     from railgauge.topo.findings.cluster.folder import CAPTURES, node_files
     from railgauge.topo.findings.cluster.folding import folded_findings
     from railgauge.topo.findings.cluster.rules.reachability import TRIED
-    from railgauge.topo.findings.node.rules import chosen
+    from railgauge.topo.findings.node.rules import RULES, selected
     from railgauge.topo.render.findings import record
     from railgauge.topo.render.reach import matrix_lines, matrix_record
 
-    wanted = {rule.id for rule in chosen(only or (), skip or (), 1)}
+    wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
     limits = Limits(timeout_s=timeout_s, fanout=fanout)
     asked: dict[str, str] = {}
     failed: list[Unread] = []
@@ -75,7 +75,7 @@ def check(
         print_json(document("findings", "", findings=[record(one.finding) for one in found], **matrix))
     else:
         _print(found, count, len(report.unread), matrix_lines(reach) if reach else ())
-    leave_if_failed([one.finding for one in everything if one.finding.id in {*wanted, NODES_DIFFER}])
+    leave_if_failed([one.finding for one in everything if one.finding.id in {*wanted, NODES_DIFFER.id}])
     if not report.groups:
         raise typer.Exit((UnavailableError if source is None else InputError).exit_status)
     leave_with(tuple(one.finding for one in found), fail_on)

@@ -16,9 +16,9 @@ from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult, directions
 from railgauge.collectives.link.link_text import lines
 from railgauge.topo.errors import INTERNAL, Error, described, status_of
+from railgauge.topo.findings.cards.links import SLOW_LINK
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, at_or_above
-from railgauge.topo.findings.link_rules import SLOW_LINK
 
 
 def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) -> int:

@@ -12,21 +12,15 @@ from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.odd import LEAST_LOSS, LEAST_RANKS, Directed, Judged, Odd, odd_ones
 from railgauge.collectives.link.pair_result import Kind, PairResult, Sample
 from railgauge.collectives.link.tournament import Pair
+from railgauge.topo.findings.card import Card
+from railgauge.topo.findings.cards.links import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.link_rules import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
-from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.values.node_names import folded
 
 FAILS_BELOW = 0.5
 """Below this share of the usual speed: FAIL; slow, but above it: WARN."""
 TRY = " (other load? try --one-at-a-time, or a larger -n or -b)"
 CROWDED = "more ranks than cores, so ranks waited for each other"
-WITHIN = "check for other load on their cores and for their clock (`railgauge check`: cpu-governor)"
-
-BETWEEN_GPUS = (
-    "check its NVLinks and PCIe link (`railgauge check`, `nvidia-smi nvlink -s` and `-e`), its clocks, "
-    "and other load on it"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +29,8 @@ class Quantity:
 
     name: str
     unit: str
-    of_rank: Rule
-    of_link: Rule
+    of_rank: Card
+    of_link: Card
 
     def speeds(self, sample: Sample) -> tuple[float, float]:
         """One for each direction; a round trip has only one."""
@@ -117,18 +111,14 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
     elif judged.sees_below < SEES_ENOUGH_BELOW:
         level = Level.UNKNOWN
         said = f"{many} vary so much that one at half the usual speed would not stand out{TRY}"
-    yield Finding(
-        id=quantity.of_link.id,
-        level=level,
-        subject=alike[0].way_name,
-        message=f"{quantity.name}: {said}",
-        evidence={"pairs": len(alike), "quantity": quantity.name},
-    )
+    evidence = {"pairs": len(alike), "quantity": quantity.name}
+    message = f"{quantity.name}: {said}"
+    yield quantity.of_link.finding(level, alike[0].way_name, message, fix=False, evidence=evidence)
 
 
 def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, odd: Odd) -> Finding:
     names, is_rank = [result.name(rank) for rank in odd.ranks], len(odd.ranks) == 1
-    rule = quantity.of_rank if is_rank else quantity.of_link
+    card = quantity.of_rank if is_rank else quantity.of_link
     level = Level.FAIL if quantity is BANDWIDTH and odd.ratio < FAILS_BELOW else Level.WARN
     own = [link for link in alike if set(odd.ranks) <= set(link.ranks)]
     others = f"the other {result.noun}s" if is_rank else "the other pairs"
@@ -138,12 +128,11 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
     if not is_rank and len(odd.slow) == 1 and odd.speed < (1 - LEAST_LOSS) * back:
         low, high = (result.name(rank) for rank in odd.slow[0])
         message += f", only from {low} to {high}; {back:.3g} GB/s back"
-    return Finding(
-        id=rule.id,
-        level=level,
+    return card.finding(
+        level,
+        " - ".join(names),
+        f"{own[0].way_name}: {message}",
         host=folded({result.ranks[rank].host for rank in odd.ranks}),
-        subject=" - ".join(names),
-        message=f"{own[0].way_name}: {message}",
         evidence={
             "ranks": list(odd.ranks),
             "slow": [list(each) for each in odd.slow],
@@ -153,7 +142,6 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
             "measured": max(link.measured for link in own),
         },
         effect="a ring is as fast as its slowest link" if quantity is BANDWIDTH else "",
-        remedy=rule.remedy if own[0].crosses else BETWEEN_GPUS if own[0].path else WITHIN,
     )
 
 
@@ -176,26 +164,17 @@ def _of_bisection(result: LinkResult, found: Bisection) -> Finding:
     names = folded(result.name(rank) for rank in found.slow)
     if found.crowded:
         message = f"{CROWDED}: cannot compare halves"
-        return Finding(id=SLOW_NODE.id, level=Level.UNKNOWN, subject="all", message=message, evidence=evidence)
+        return SLOW_NODE.finding(Level.UNKNOWN, "all", message, fix=False, evidence=evidence)
     if not found.slow:
         message = "both halves are equally fast: no single rank is slow (a slow one in each half would not show)"
-        return Finding(id=SLOW_NODE.id, level=Level.PASS, subject="all", message=message, evidence=evidence)
+        return SLOW_NODE.finding(Level.PASS, "all", message, evidence=evidence)
     level = Level.FAIL if found.last_ratio < FAILS_BELOW else Level.WARN
     if len(found.slow) == 1:
         message = f"rings with it have {found.last_ratio:.2f} of the speed of those without"
         host = result.ranks[found.slow[0]].host
-        return Finding(
-            id=SLOW_NODE.id,
-            level=level,
-            host=host,
-            subject=names,
-            message=message,
-            evidence=evidence,
-            remedy=SLOW_NODE.remedy,
-        )
+        return SLOW_NODE.finding(level, names, message, host=host, evidence=evidence)
     message = (
         f"rings of these have {found.last_ratio:.2f} of the speed of others, but neither half alone has: "
         f"a link between them, or several slow ranks"
     )
-    rule = SLOW_LINK
-    return Finding(id=rule.id, level=level, subject=names, message=message, evidence=evidence, remedy=rule.remedy)
+    return SLOW_LINK.finding(level, names, message, evidence=evidence)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule about files of one kind is: one thing that can be wrong, and how to see it."""
+"""What a rule about files of one kind is: a card, and how to see what it is about."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from railgauge.topo.errors import Error, described
+from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.finding import Finding, Level
 
 File = TypeVar("File")
@@ -13,13 +14,15 @@ File = TypeVar("File")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRule(Generic[File]):
-    """A stable id, one sentence of what is wrong, how to mend it, the levels it gives, and the check itself."""
+    """A detector: the card under which it reports, and the check itself."""
 
-    id: str
-    title: str
-    levels: tuple[Level, ...]
-    remedy: str
+    card: Card
     check: Callable[[File], Iterable[Finding]]
+
+    @property
+    def id(self) -> str:
+        """The id of its findings."""
+        return self.card.id
 
     def finding(
         self,
@@ -28,21 +31,12 @@ class FileRule(Generic[File]):
         message: str,
         *,
         effect: str = "",
-        remedy: str | None = None,
+        fix: bool = True,
         line: int | None = None,
         **evidence: Any,
     ) -> Finding:
-        """A finding of this rule, with its remedy unless another is given."""
-        return Finding(
-            id=self.id,
-            level=level,
-            subject=subject,
-            message=message,
-            evidence=evidence,
-            effect=effect,
-            remedy=self.remedy if remedy is None else remedy,
-            line=line,
-        )
+        """A finding of its card; see Card.finding."""
+        return self.card.finding(level, subject, message, effect=effect, fix=fix, line=line, evidence=evidence)
 
     def find(self, file: File, subject: str = "") -> list[Finding]:
         """What the check finds in a file, guarded; `subject`: of the UNKNOWN of a rule that fails by itself."""
@@ -51,7 +45,7 @@ class FileRule(Generic[File]):
 
 def guarded(identifier: str, subject: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
     """What a rule finds. Where it fails by itself, UNKNOWN with the error comes behind what it had found until then, so
-    that the other rules have their say; errors that are raised on purpose, such as InputError, pass.
+    that the other rules still report; errors that are raised on purpose, such as InputError, pass.
     """
     found: list[Finding] = []
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings: what a check saw, how bad it is, what follows from it and how to mend it.
+"""Findings: what a check saw, how bad it is, what follows from it and how to fix it.
 
 A finding tells only what its evidence shows. What could not be looked at is UNKNOWN, and never PASS.
 """

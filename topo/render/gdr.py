@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.gdr import GDR_TRANSFER
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.findings import name
 from railgauge.topo.findings.gdr.pairs import GdrPair
-from railgauge.topo.findings.gdr.transfers import ID as TRANSFER
 from railgauge.topo.render.findings import by_subject, lines_of, summary
 from railgauge.topo.render.palette import Line, line
 
@@ -23,7 +23,7 @@ or perftest's ib_write_bw --use_cuda=0 between two nodes."""
 def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> Iterator[Line]:
     """The matrix with its legend, unless there is no pair, and the findings."""
     if pairs:
-        proven = any(one.id == TRANSFER and one.level is not Level.UNKNOWN for one in findings)
+        proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
         for text in (*_matrix(pairs), "", *LEGEND.splitlines(), *(() if proven else ("", *PROOF.splitlines())), ""):
             yield line(text)
     yield from lines_of(by_subject(findings))

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.jobs.logs.connections import Connection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import Verdict
@@ -96,6 +98,7 @@ def log_text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
         ("channels", _channels(log)),
         ("connections", _connections(log)),
         ("what the topology allows", list(allowed)),
+        ("how to be sure of the causes", _next(verdict.findings)),
     )
     return "\n\n".join("\n".join(_part(title, rows)) for title, rows in parts if rows)
 
@@ -106,6 +109,14 @@ def _part(title: str, rows: list[str]) -> Iterator[str]:
     yield from (f"  {row}" if title else row for row in rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         yield f"  and {len(rows) - MOST_ROWS} more: --json has them"
+
+
+def _next(findings: Iterable[Finding]) -> list[str]:
+    """The checks on the machines that tell causes of the same lines apart, and what explains each."""
+    named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
+    options = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
+    look = [f"on the machines: railgauge check {options}"] if options else []
+    return [*look, "about each finding: railgauge explain ID"] if named else []
 
 
 def _nodes(log: Log) -> list[str]:

@@ -131,15 +131,6 @@ def test_wrong_usage(arguments):
     assert railgauge("check", "--from", "@laptop", *arguments).returncode == 2
 
 
-def test_every_rule_is_documented(request):
-    table = "".join(f"| `{rule.id}` | {', '.join(rule.levels)} | {rule.title} |\n" for rule in RULES)
-    head, _, there = DOCS.read_text().partition("| id | levels | what |\n| --- | --- | --- |\n")
-    if request.config.getoption("--update-expected"):
-        DOCS.write_text(f"{head}| id | levels | what |\n| --- | --- | --- |\n{table}")
-    else:
-        assert there == table
-
-
 class Tags(HTMLParser):
     """The elements of a page, and those that nobody closed."""
 

@@ -10,8 +10,6 @@ from tests.cli.command import in_process as railgauge
 from tests.topo.findings.topology_file.topology_text import HEALTHY, changed
 
 from railgauge.topo.files.compression import pack
-from railgauge.topo.findings.topology_file.rules import RULES
-from railgauge.topo.findings.topology_file.topo_file_faulty import RULE as FAULTY
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "topo-lint.md"
 SELF = ("0000:81:00.0", "0000:11:00.0")
@@ -136,8 +134,3 @@ def test_the_live_machine_is_not_what_the_file_says(file):
     done = railgauge("topo", "lint", path, "--from", "live", NCCL_TOPO_FILE=path)
     assert done.returncode == 1
     assert "topo-file-stale" in done.stdout
-
-
-def test_every_rule_is_documented_with_its_levels():
-    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| ([A-Z, ]+) \|", DOCS.read_text(), re.MULTILINE))
-    assert rows == {rule.id: ", ".join(rule.levels) for rule in (*RULES, FAULTY)}

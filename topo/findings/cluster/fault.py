@@ -13,39 +13,34 @@ from railgauge.topo.findings.node.rule import Rule
 Tries = Mapping[tuple[str, str, Way], Failure]
 AT_ONCE_S = 2.0
 """A firewall rejects at once; that nobody has an address the kernel, this one or a router's, says after 3 s."""
-WAY = (
-    "see the routes of both ends (ip route get ADDRESS from OWN-ADDRESS), the cable and its VLAN; or leave the "
-    "interface out: NCCL_SOCKET_IFNAME, NCCL_IB_HCA"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A rule's case; the words follow the nodes that it is about. remedy: where the rule's own is another."""
+    """A rule's case; the words follow the nodes that it is about."""
 
     rule: Rule
     words: str
-    remedy: str | None = None
 
 
 def fault(failure: Failure, tries: Tries, reach: Reach) -> Fault:
     """The case that a failure is, seen beside what else failed: a way back that is not there looks like a firewall."""
     if failure.hint is Hint.STRANGER:
         who = f"{failure.answered_by} answers" if failure.answered_by else "another program answers"
-        return Fault(rail_unreachable.RULE, f"{who} at the address", "give each node an address of its own there")
+        return Fault(rail_unreachable.RULE, f"{who} at the address")
     if failure.stage is Stage.DATA:
         words = "short messages arrive, and 64 KiB do not: long packets are lost on the way"
-        return Fault(mtu_mismatch.RULE, words, "set one MTU at both ends and at all switch ports between them")
+        return Fault(mtu_mismatch.RULE, words)
     if failure.stage is Stage.GREETING:
         return Fault(ports_blocked.RULE, f"it connects, and then nothing comes through ({_said(failure)})")
     if failure.hint is Hint.NO_ROUTE:
-        return Fault(rail_unreachable.RULE, f"{failure.source} has no route there ({_said(failure)})", WAY)
+        return Fault(rail_unreachable.RULE, f"{failure.source} has no route there ({_said(failure)})")
     if failure.hint is Hint.NO_NEIGHBOUR or (failure.errno == errno.EHOSTUNREACH and failure.seconds > AT_ONCE_S):
         strict = reach.nodes[failure.target][failure.way[1]].strict
         also = ", or its strict reverse-path filter keeps it from answering" if strict else ""
-        return Fault(rail_unreachable.RULE, f"nobody answers for the address ({_said(failure)}){also}", WAY)
+        return Fault(rail_unreachable.RULE, f"nobody answers for the address ({_said(failure)}){also}")
     if failure.errno == errno.ENETUNREACH:
-        return Fault(rail_unreachable.RULE, f"a router on the way has no route ({_said(failure)})", WAY)
+        return Fault(rail_unreachable.RULE, f"a router on the way has no route ({_said(failure)})")
     if failure.errno != errno.ETIMEDOUT:
         return Fault(ports_blocked.RULE, f"something rejects it, as firewalls do ({_said(failure)})")
     back = tries.get((failure.target, failure.source, (failure.way[1], failure.way[0])))

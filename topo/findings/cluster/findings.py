@@ -5,14 +5,14 @@ What has a rule of its own on one machine has that rule's id: the driver's relea
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from railgauge.topo.findings.card import Card
+from railgauge.topo.findings.cards.comparison import NODES_DIFFER
+from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH
 from railgauge.topo.findings.cluster.report import Difference, Report, Split, Subject
 from railgauge.topo.findings.cluster.words import difference_text, split_text
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node import driver_mismatch
-
-NODES_DIFFER = "nodes-differ"
-REMEDY = "make the nodes alike, or run jobs on those that are"
 
 
 def findings(report: Report) -> Iterator[Finding]:
@@ -21,40 +21,21 @@ def findings(report: Report) -> Iterator[Finding]:
         yield from (_odd(difference, node) for node in difference.nodes)
     yield from (_split(split) for split in report.splits)
     for node in report.unread:
-        yield Finding(
-            id=NODES_DIFFER,
-            level=Level.UNKNOWN,
-            subject=node.name,
-            host=node.name,
-            message=f"not read: {node.reason}",
-            error=node.error,
-        )
+        unread = NODES_DIFFER.finding(Level.UNKNOWN, node.name, f"not read: {node.reason}", host=node.name, fix=False)
+        yield replace(unread, error=node.error)
 
 
 def _odd(one: Difference, node: str) -> Finding:
     evidence = {"what": one.what, "value": one.value, "majority": one.majority, "votes": one.votes, "of": one.of}
-    return Finding(
-        id=_id(one.subject, one.what),
-        level=Level.WARN,
-        subject=one.subject.id,
-        host=node,
-        message=difference_text(one),
-        evidence=evidence,
-        remedy=REMEDY,
-    )
+    card = _card(one.subject, one.what)
+    return card.finding(Level.WARN, one.subject.id, difference_text(one), host=node, evidence=evidence)
 
 
 def _split(one: Split) -> Finding:
     values = {str(value): list(names) for value, names in one.camps}
-    return Finding(
-        id=_id(one.subject, one.what),
-        level=Level.WARN,
-        subject=one.subject.id,
-        message=split_text(one),
-        evidence={"what": one.what, "values": values},
-        remedy=REMEDY,
-    )
+    evidence = {"what": one.what, "values": values}
+    return _card(one.subject, one.what).finding(Level.WARN, one.subject.id, split_text(one), evidence=evidence)
 
 
-def _id(subject: Subject, what: str) -> str:
-    return driver_mismatch.RULE.id if (subject.kind, what) == ("host", "driver") else NODES_DIFFER
+def _card(subject: Subject, what: str) -> Card:
+    return DRIVER_MISMATCH if (subject.kind, what) == ("host", "driver") else NODES_DIFFER

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from railgauge.topo.findings.cards.comparison import NODES_DIFFER
+from railgauge.topo.findings.cluster.across import across
 from railgauge.topo.findings.cluster.examination import Examined
-from railgauge.topo.findings.cluster.findings import NODES_DIFFER
 from railgauge.topo.findings.cluster.findings import findings as differing
 from railgauge.topo.findings.cluster.report import Report
-from railgauge.topo.findings.cluster.rules import across
 from railgauge.topo.findings.cluster.rules.reachability import Reached
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rules import SHOWN
@@ -34,7 +34,7 @@ def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached 
     for finding, of in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
         key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
         names = [name for name in of if not reached.settles(finding, name)]
-        if finding.id == NODES_DIFFER and finding.subject == finding.host:
+        if finding.id == NODES_DIFFER.id and finding.subject == finding.host:
             key = (finding.id, finding.level, finding.message)
         if names or not of:
             same.setdefault(key, (finding, []))[1].extend(names)

@@ -7,17 +7,17 @@ about the decision, not about a transfer: transfers.py.
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from railgauge.topo.findings.cards.gdr import GPU_DIRECT_RDMA
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.gdr.pairs import GdrPair, gdr_pairs
+from railgauge.topo.findings.gdr.pairs import GdrPair
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.peers import below_one_switch, has_gpus, nics
-from railgauge.topo.findings.node.rule import Need, Rule, missing
+from railgauge.topo.findings.node.rule import Need, missing
 from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.nccl.settings.hca import plugin_off
 
@@ -49,7 +49,7 @@ def findings(
         return [_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect(), pair in tried)]
 
     wanted = pairs if asked is None else asked
-    return tuple(found for pair in wanted for found in guarded(RULE.id, name(pair), partial(judged, pair)))
+    return tuple(found for pair in wanted for found in guarded(GPU_DIRECT_RDMA.id, name(pair), partial(judged, pair)))
 
 
 def name(pair: GdrPair) -> str:
@@ -70,7 +70,7 @@ def _without_pairs(case: Case) -> Finding:
     else:
         level = Level.FAIL
         message = "NCCL uses none of the RDMA devices: railgauge topo show --view rdma tells why"
-    return replace(RULE.finding(level, case.host or "machine", message, remedy=""), host=case.host)
+    return GPU_DIRECT_RDMA.finding(level, case.host or "machine", message, fix=False, host=case.host)
 
 
 def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) -> Finding:
@@ -79,14 +79,15 @@ def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) ->
     level = _level(pair, model, idle)
     beside = f"; {', '.join(idle)} is nearer, and NCCL does not use it" if idle else ""
     causes = {way.failed for way in off}
-    found = RULE.finding(
+    return GPU_DIRECT_RDMA.finding(
         level,
         name(pair),
         pair.unknown or _message(pair, model) + beside,
         effect=effect if level is Level.FAIL and GdrCondition.NIC in causes else "",
-        remedy=_remedies(pair, off, idle) if pair.used and not pair.unknown else "",
+        fix=pair.used and not pair.unknown and causes != {GdrCondition.GPU},
+        host=case.host,
+        evidence=_evidence(case, pair, tried) | {"nearer_idle": idle},
     )
-    return replace(found, host=case.host, evidence=_evidence(case, pair, tried) | {"nearer_idle": idle})
 
 
 def _level(pair: GdrPair, model: str, idle: list[str]) -> Level:
@@ -153,31 +154,6 @@ def _why(pair: GdrPair, way: GpuDirect, model: str) -> str:
     return reasons[way.failed] if way.failed else ""
 
 
-def _remedies(pair: GdrPair, off: Sequence[GpuDirect], idle: Sequence[str]) -> str:
-    nearer = [f"bring {', '.join(idle)} into use: its port, NCCL_IB_HCA"] if idle else []
-    return "; ".join(dict.fromkeys([*nearer, *(_remedy(pair, way) for way in off)]))
-
-
-def _remedy(pair: GdrPair, way: GpuDirect) -> str:
-    if way.failed is GdrCondition.TOO_FAR:
-        if way.level.source.startswith(LEVEL_SETTING):
-            return f"leave {LEVEL_SETTING} unset, or set it to {way.distance}"
-        return (
-            f"a NIC below the GPU's own PCIe switch; {LEVEL_SETTING}={way.distance} uses it all the same, which is "
-            "slower on many processors: measure it"
-        )
-    remedies = {
-        GdrCondition.NIC: f"leave {DMA_BUF_SETTING} unset, or modprobe nvidia_peermem"
-        if DMA_BUF_SETTING in pair.nic[1]
-        else "modprobe nvidia_peermem, or NVIDIA's open kernel modules with rdma-core 34 (DMA-BUF): "
-        "railgauge explain peermem-missing",
-        GdrCondition.GPU: "",
-        GdrCondition.READ_DISABLED: "leave NCCL_NET_GDR_READ unset",
-        GdrCondition.OLD_GPU: "NCCL_NET_GDR_READ=1 uses it all the same: measure it",
-    }
-    return remedies[way.failed] if way.failed else ""
-
-
 def _evidence(case: Case, pair: GdrPair, tried: bool) -> dict[str, Any]:
     gdr = case.inventory.gdr if case.inventory else None
     return {
@@ -205,33 +181,3 @@ def _evidence(case: Case, pair: GdrPair, tried: bool) -> dict[str, Any]:
 
 def _direction(way: GpuDirect) -> dict[str, Any]:
     return {"used": way.on, "condition": str(way.failed) if way.failed else None}
-
-
-RULE = Rule(
-    id="gpu-direct-rdma",
-    title="GPUDirect RDMA between a GPU and a NIC",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "NCCL lets a NIC read and write a GPU's memory where five conditions hold, for sending and for receiving by "
-        "itself: the NIC can (a peer-memory module, or DMA-BUF), the GPU can, reading is allowed (NCCL_NET_GDR_READ; "
-        "before sm 80 only with NVLink), and the two are near enough (PXB, or P2C on chip-to-chip links, unless "
-        "NCCL_NET_GDR_LEVEL says otherwise). Which of them says no it tells in TRACE builds only. A machine whose "
-        "NICs are all on the other side of the root complex goes without by design."
-    ),
-    passes="GPUDirect RDMA would be used in both directions",
-    reads=(
-        "paths between GPUs and NICs",
-        "the peer-memory modules",
-        "CUDA and libibverbs on DMA-BUF",
-        "NCCL_NET_GDR_*",
-    ),
-    shows=(
-        "Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",
-        "Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0/GDRDMA (with it)",
-        "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-    ),
-    sure="railgauge gdr check; NCCL_DEBUG=INFO: /GDRDMA after NET/IB; perftest's ib_write_bw --use_cuda=0",
-    remedy="by the condition that says no: railgauge gdr check names it",
-    links=("https://github.com/NVIDIA/nccl/issues/897", "https://github.com/NVIDIA/nccl/issues/2345"),
-    check=lambda case: findings(*gdr_pairs(case)),
-)

@@ -7,6 +7,7 @@ latencyinter alone may be absent. NCCL takes a text that is no number for 0.
 from collections.abc import Iterator
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.findings.cards.graph_file import ATTRIBUTE_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -32,10 +33,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="graph-attribute-missing",
-    title="An attribute is missing or no number",
-    levels=(Level.FAIL,),
-    remedy="write the file anew: railgauge graph search -o FILE",
-    check=_check,
-)
+RULE = Rule(card=ATTRIBUTE_MISSING, check=_check)

@@ -10,6 +10,7 @@ from typing import Any
 
 from railgauge.topo.channels.graph import MAX_CHANNELS
 from railgauge.topo.errors import InputError
+from railgauge.topo.findings.cards.graph_file import CHANNEL_COUNT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -36,10 +37,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, graph, message, effect=effect, **about)
 
 
-RULE = Rule(
-    id="graph-channel-count",
-    title="nchannels is not the number of channels",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="set nchannels to the number of <channel> elements, 32 at most",
-    check=_check,
-)
+RULE = Rule(card=CHANNEL_COUNT, check=_check)

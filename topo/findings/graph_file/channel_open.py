@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.channels.load import is_open, steps
+from railgauge.topo.findings.cards.graph_file import CHANNEL_OPEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, Placed
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -25,10 +26,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                     yield RULE.of_channel(Level.FAIL, placed, message, effect="NCCL stops when it connects them")
 
 
-RULE = Rule(
-    id="graph-channel-open",
-    title="A channel that does not close, or leads to no NIC",
-    levels=(Level.FAIL,),
-    remedy="search anew, with --nodes 2 for a node that is one of several",
-    check=_check,
-)
+RULE = Rule(card=CHANNEL_OPEN, check=_check)

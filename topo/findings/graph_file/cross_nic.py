@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.topo.channels.graph import RING
+from railgauge.topo.findings.cards.graph_file import CROSSNIC
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -33,10 +34,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, **about)
 
 
-RULE = Rule(
-    id="graph-crossnic",
-    title="crossnic does not fit the channels or the setting",
-    levels=(Level.WARN,),
-    remedy="crossnic is 0 where channels leave by the NIC that they came in by, 2 for crossed pairs, else 1",
-    check=_check,
-)
+RULE = Rule(card=CROSSNIC, check=_check)

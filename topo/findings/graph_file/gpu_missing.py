@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import GPU_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -18,10 +19,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_channel(Level.FAIL, placed, message, effect=effect, missing=missing)
 
 
-RULE = Rule(
-    id="graph-gpu-missing",
-    title="A channel that does not visit every GPU",
-    levels=(Level.FAIL,),
-    remedy="name each GPU of the machine once in each channel; for fewer GPUs search with --gpus",
-    check=_check,
-)
+RULE = Rule(card=GPU_MISSING, check=_check)

@@ -6,6 +6,7 @@ NCCL 2.30 writes and reads rank, which then wins over dev; releases before know 
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import GPU_RANK
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -23,10 +24,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_channel(Level.WARN, placed, message, at=gpu, effect=effect, **about)
 
 
-RULE = Rule(
-    id="graph-gpu-rank",
-    title="A rank that is not the GPU's",
-    levels=(Level.WARN,),
-    remedy="leave rank out: dev tells the GPU on every node",
-    check=_check,
-)
+RULE = Rule(card=GPU_RANK, check=_check)

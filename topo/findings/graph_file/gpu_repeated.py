@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import GPU_REPEATED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -19,10 +20,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             met |= {node.id} if node else set()
 
 
-RULE = Rule(
-    id="graph-gpu-repeated",
-    title="A GPU is in a channel twice",
-    levels=(Level.FAIL,),
-    remedy="name each GPU of the machine once in each channel",
-    check=_check,
-)
+RULE = Rule(card=GPU_REPEATED, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.channels.dev_number import dev_number
+from railgauge.topo.findings.cards.graph_file import GPU_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -18,10 +19,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_channel(Level.FAIL, placed, message, at=gpu, effect="NCCL stops", dev=gpu.get("dev"))
 
 
-RULE = Rule(
-    id="graph-gpu-unknown",
-    title="A GPU that the machine does not have",
-    levels=(Level.FAIL,),
-    remedy="dev is the GPU's number, hexadecimal, with its host's in the highest byte; search anew for this machine",
-    check=_check,
-)
+RULE = Rule(card=GPU_UNKNOWN, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import GRAPH_ABSENT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -22,10 +23,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, found[0], "no channels", effect=f"NCCL searches the {name} itself")
 
 
-RULE = Rule(
-    id="graph-absent",
-    title="No ring or no tree, or one twice",
-    levels=(Level.WARN,),
-    remedy="give the file one ring (id 0) and one tree (id 1), each with its channels",
-    check=_check,
-)
+RULE = Rule(card=GRAPH_ABSENT, check=_check)

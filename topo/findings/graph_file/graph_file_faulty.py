@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import GRAPH_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -14,10 +15,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
         yield RULE.finding(Level.FAIL, file.path, message, line=file.fault.line)
 
 
-RULE = Rule(
-    id="graph-file-faulty",
-    title="A file that contradicts itself or is of another version",
-    levels=(Level.FAIL,),
-    remedy="correct the value, or search anew: railgauge graph search -o FILE",
-    check=_check,
-)
+RULE = Rule(card=GRAPH_FILE_FAULTY, check=_check)

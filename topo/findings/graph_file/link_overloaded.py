@@ -7,6 +7,7 @@ NCCL's own search overloads none. A file that asks for more than twice what a li
 from collections.abc import Iterator
 
 from railgauge.topo.channels.load import alike, named, overloaded
+from railgauge.topo.findings.cards.graph_file import LINK_OVERLOADED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -30,10 +31,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="graph-link-overloaded",
-    title="A link loaded beyond what it carries",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="fewer or slower channels, or others: railgauge graph search finds those that fit",
-    check=_check,
-)
+RULE = Rule(card=LINK_OVERLOADED, check=_check)

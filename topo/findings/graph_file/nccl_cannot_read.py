@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import NCCL_CANNOT_READ
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -15,10 +16,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
         yield RULE.finding(level, file.path, stumble.what, effect=effect, line=stumble.line)
 
 
-RULE = Rule(
-    id="graph-nccl-cannot-read",
-    title="NCCL's own XML parser refuses the file or reads it otherwise",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="write it as NCCL does: railgauge graph search -o FILE",
-    check=_check,
-)
+RULE = Rule(card=NCCL_CANNOT_READ, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.channels.dev_number import dev_number
+from railgauge.topo.findings.cards.graph_file import NIC_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -19,10 +20,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_channel(Level.FAIL, placed, message, at=net, effect=effect, dev=net.get("dev"))
 
 
-RULE = Rule(
-    id="graph-nic-unknown",
-    title="A NIC that the machine does not have",
-    levels=(Level.FAIL,),
-    remedy="dev is the NIC's number in NCCL's order, hexadecimal; railgauge topo show lists them",
-    check=_check,
-)
+RULE = Rule(card=NIC_UNKNOWN, check=_check)

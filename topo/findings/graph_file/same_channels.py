@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import SAMECHANNELS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -17,10 +18,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, different=different)
 
 
-RULE = Rule(
-    id="graph-samechannels",
-    title="samechannels is 1, but the channels differ",
-    levels=(Level.WARN,),
-    remedy="set samechannels to 0",
-    check=_check,
-)
+RULE = Rule(card=SAMECHANNELS, check=_check)

@@ -4,6 +4,7 @@
 import math
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.graph_file import SPEED_WRONG
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -31,10 +32,4 @@ def _number(text: str) -> float:
         return math.nan
 
 
-RULE = Rule(
-    id="graph-speed-wrong",
-    title="A speed that is none",
-    levels=(Level.FAIL,),
-    remedy="give the GB/s of one channel, above 0",
-    check=_check,
-)
+RULE = Rule(card=SPEED_WRONG, check=_check)

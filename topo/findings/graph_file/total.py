@@ -8,6 +8,7 @@ from railgauge.topo.channels.graph import Graph, Policy, products
 from railgauge.topo.channels.load import overloaded
 from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.findings.cards.graph_file import GRAPH_TOTAL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, name_of
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -42,10 +43,4 @@ def _searched(file: GraphFile, policy: Policy) -> dict[str, Graph]:
     return {"ring": graphs.ring, "tree": graphs.tree}
 
 
-RULE = Rule(
-    id="graph-total",
-    title="What the channels reach, beside NCCL's choice and the bound",
-    levels=(Level.INFO,),
-    remedy="",
-    check=_check,
-)
+RULE = Rule(card=GRAPH_TOTAL, check=_check)

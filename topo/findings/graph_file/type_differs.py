@@ -6,6 +6,7 @@ from typing import Any
 
 from railgauge.topo.channels.graph import Graph
 from railgauge.topo.channels.load import steps
+from railgauge.topo.findings.cards.graph_file import TYPE_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -33,10 +34,4 @@ def _furthest(file: GraphFile, graph: Graph, is_inter: bool) -> str | None:
     return max(types, key=PATH_TYPES.index, default=None)
 
 
-RULE = Rule(
-    id="graph-type-differs",
-    title="A path type nearer than the channels' ways",
-    levels=(Level.WARN,),
-    remedy="give the furthest type of all steps: railgauge topo paths shows them",
-    check=_check,
-)
+RULE = Rule(card=TYPE_DIFFERS, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.channels.graph_file import LOADED_TYPES
+from railgauge.topo.findings.cards.graph_file import TYPE_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
@@ -18,10 +19,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL stops", attribute=key, value=text)
 
 
-RULE = Rule(
-    id="graph-type-unknown",
-    title="A path type that NCCL does not load",
-    levels=(Level.FAIL,),
-    remedy="take the next further type that it loads: PIX for C2C, SYS for NET",
-    check=_check,
-)
+RULE = Rule(card=TYPE_UNKNOWN, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from railgauge.topo.findings.cards.pcie import ACS_ENABLED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_peers, ports_between
@@ -28,7 +29,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 Level.INFO if direct else Level.WARN,
                 port,
                 f"{' '.join(bits)}: {pair[0]} and {pair[1]} reach each other through the root complex{way}",
-                effect="" if direct else "GPUDirect below this switch takes the way to the root and back, or hangs",
+                effect="" if direct else RULE.card.effect,
                 acs_control=f"{config.acs:#06x}",
                 between=list(pair),
             )
@@ -66,26 +67,4 @@ def _concerns(case: Case) -> bool:
     return has_peers(case) and (not seen or bool(ports_between(case)))
 
 
-RULE = Rule(
-    id="acs-enabled",
-    title="ACS redirects traffic between GPUs and NICs",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "Access Control Services on the ports of a PCIe switch send what one device writes to another up to the root "
-        "complex. GPU to GPU and GPU to NIC then share the switch's uplink, or hang, and nvidia-smi topo -p2p still "
-        "says OK. Virtual machines need it on; there ATS of the NIC keeps the short way."
-    ),
-    passes="no switch port between GPUs and NICs redirects",
-    reads=("/sys/bus/pci/devices/*/config (root)", "/sys/kernel/iommu_groups"),
-    shows=("Got completion from peer ... with status=IBV_WC_LOC_PROT_ERR(4) ...",),
-    sure="sudo lspci -vvv | grep ACSCtl: SrcValid+ or ReqRedir+ on a switch's ports; then p2pBandwidthLatencyTest",
-    remedy="turn ACS off in the BIOS, or at each start: setpci -s PORT ECAP_ACS+0x6.w=0000; in guests turn ATS on",
-    links=(
-        "https://github.com/NVIDIA/nccl/issues/606",
-        "https://github.com/NVIDIA/nccl/issues/2079",
-        "https://github.com/NVIDIA/nccl/issues/631",
-    ),
-    needs=(Need.MACHINE, Need.PCI),
-    concerns=_concerns,
-    check=_check,
-)
+RULE = Rule(card=ACS_ENABLED, needs=(Need.MACHINE, Need.PCI), concerns=_concerns, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from railgauge.topo.findings.cards.topology_file import AFFINITY_MASK_WRONG
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -29,20 +30,4 @@ def _is_told(case: Case) -> bool:
     return bool(case.machine.topology.numa) and all(cpu.get("affinity") for cpu in nodes)
 
 
-RULE = Rule(
-    id=affinity_mask_wrong.RULE.id,
-    title=affinity_mask_wrong.RULE.title,
-    levels=affinity_mask_wrong.RULE.levels,
-    about=(
-        "NCCL binds a rank's threads to the mask of the CPU that its GPU hangs on. Masks that overlap, are swapped or "
-        "empty put proxies and host buffers on the wrong socket. Topology files of large clouds have had such."
-    ),
-    passes="every NUMA node has cores of its own, those of the machine",
-    reads=("NCCL_TOPO_FILE", "/sys/devices/system/node/node*/cpumap"),
-    shows=("Setting affinity for GPU 0 to ffff,0000ffff", "Setting affinity for GPU 0 to 0-15"),
-    sure="compare affinity= in the file with /sys/devices/system/node/node*/cpumap",
-    remedy=affinity_mask_wrong.RULE.remedy,
-    links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl/issues/2441"),
-    needs=(),
-    check=_check,
-)
+RULE = Rule(card=AFFINITY_MASK_WRONG, needs=(), check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.findings.cards.comparison import CHANGED_SINCE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node import slower_than_before
 from railgauge.topo.findings.node.case import Case
@@ -20,17 +21,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="changed-since",
-    title="Not as in the baseline",
-    levels=(Level.INFO, Level.UNKNOWN),
-    about=(
-        "A driver, firmware, a kernel, a device at another place: no fault by itself, and the first thing to look at "
-        "when a machine that was well is not any more."
-    ),
-    passes="nothing else differs from the baseline",
-    reads=("the baseline that --against names", "what topo diff compares"),
-    sure="railgauge topo diff BASELINE live",
-    remedy="make a new baseline when the change is meant: railgauge topo capture -o baseline.tar.zst",
+    card=CHANGED_SINCE,
     needs=(),
     concerns=lambda case: case.baseline is not None and case.baseline.case is not None,
     check=_check,

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.nccl_settings import Setting, in_folder
+from railgauge.topo.findings.cards.settings import CONF_FILE_FORGOTTEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule, unrecorded
@@ -22,7 +23,7 @@ def _check(case: Case) -> Iterator[Finding]:
             setting.name,
             f"{setting.origin} has {setting.name}={setting.value}{f': {why}' if why else ''}",
             effect=effect,
-            remedy="" if level is Level.INFO else None,
+            fix=level is not Level.INFO,
             value=setting.value,
             origin=setting.origin,
         )
@@ -44,19 +45,4 @@ def harm_in_file(case: Case, setting: Setting) -> Harm:
     return harm or Harm(Level.INFO, "")
 
 
-RULE = Rule(
-    id="conf-file-forgotten",
-    title="Settings in a file of NCCL's",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "NCCL reads NCCL_CONF_FILE, or else ~/.nccl.conf, and always /etc/nccl.conf. They hold for every job and "
-        "container that sees them, and stay after whoever wrote them to find an error has gone."
-    ),
-    passes="no file of NCCL's sets anything",
-    reads=("NCCL_CONF_FILE or ~/.nccl.conf", "/etc/nccl.conf"),
-    shows=("NCCL_P2P_DISABLE set by environment to 1.",),
-    sure="cat /etc/nccl.conf ~/.nccl.conf; railgauge env",
-    remedy="remove the line, or set the name to another value in the environment, which wins",
-    links=("https://github.com/NVIDIA/nccl/issues/1008", "https://github.com/NVIDIA/nccl/issues/1466"),
-    check=_check,
-)
+RULE = Rule(card=CONF_FILE_FORGOTTEN, check=_check)

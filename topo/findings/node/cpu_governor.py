@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.cpufreq import POLICIES
+from railgauge.topo.findings.cards.gpus import CPU_GOVERNOR
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_peers
@@ -35,19 +36,4 @@ def _check(case: Case) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="cpu-governor",
-    title="The CPU's clock is not kept up",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "NCCL's proxy threads sleep and wake for each chunk. With a governor that lowers the clock at rest small "
-        "messages take longer and vary. powersave of acpi-cpufreq is the lowest clock; of intel_pstate it is not."
-    ),
-    passes="every core has the governor performance",
-    reads=(f"{POLICIES}/policy*/scaling_governor", f"{POLICIES}/policy*/scaling_driver"),
-    sure="cpupower frequency-info",
-    remedy="cpupower frequency-set -g performance",
-    links=("https://github.com/NVIDIA/nccl-tests/issues/293",),
-    concerns=has_peers,
-    check=_check,
-)
+RULE = Rule(card=CPU_GOVERNOR, concerns=has_peers, check=_check)

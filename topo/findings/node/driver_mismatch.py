@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus
@@ -16,42 +17,27 @@ def _check(case: Case) -> Iterator[Finding]:
     driver = case.evidence.driver
     said = [error for error in (driver.nvml_error, driver.cuda_error) if error and MISMATCH.search(error)]
     for error in said[:1]:
-        yield RULE.finding(Level.FAIL, "nvidia", error, effect=NOTHING, module=driver.module, answer=error)
+        yield RULE.finding(Level.FAIL, "nvidia", error, effect=RULE.card.effect, module=driver.module, answer=error)
     if driver.module is None:
         yield RULE.unknown("nvidia", "the release of the kernel module cannot be read (/proc/driver/nvidia/version)")
         return
     if driver.nvml and driver.nvml != driver.module:
         message = f"the kernel module is {driver.module}, NVML says {driver.nvml}"
-        yield RULE.finding(Level.FAIL, "nvidia", message, effect=NOTHING, module=driver.module, nvml=driver.nvml)
+        yield RULE.finding(
+            Level.FAIL, "nvidia", message, effect=RULE.card.effect, module=driver.module, nvml=driver.nvml
+        )
     works = driver.nvml == driver.module and not driver.cuda_error  # then such a library is not the one in use
     others = {path: release for path, release in driver.libraries.items() if release != driver.module}
     for path, release in {} if said else others.items():
         message = f"the kernel module is {driver.module}, {path} is {release}"
-        level, effect = (Level.INFO, "") if works else (Level.FAIL, NOTHING)
+        level, effect = (Level.INFO, "") if works else (Level.FAIL, RULE.card.effect)
         yield RULE.finding(level, path, message, effect=effect, module=driver.module, library=release)
     if not driver.nvml and not driver.libraries and not said:
         yield RULE.unknown("nvidia", "neither NVML nor the libraries' names tell their release", module=driver.module)
 
 
-NOTHING = "CUDA and NVML do not start"
 RULE = Rule(
-    id="driver-mismatch",
-    title="Kernel module and libraries of different releases",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "libcuda and libnvidia-ml work with the kernel module of their own release only. After an update without a "
-        "restart, or in a container with libraries of its own, they differ, and no GPU can be used. railgauge cluster "
-        "check compares the driver of several nodes, too (WARN)."
-    ),
-    passes="kernel module and libraries are of one release",
-    reads=("/proc/driver/nvidia/version", "nvmlSystemGetDriverVersion", "/usr/lib/*/libnvidia-ml.so.1 (its link)"),
-    shows=(
-        "Failed to initialize NVML: Driver/library version mismatch",
-        "Cuda failure 803 'system has unsupported display driver / cuda driver combination'",
-    ),
-    sure="cat /proc/driver/nvidia/version; nvidia-smi",
-    remedy="restart the machine, or unload and load the nvidia modules; in containers leave driver libraries out",
-    links=("https://github.com/NVIDIA/nvidia-docker/issues/1447",),
+    card=DRIVER_MISMATCH,
     concerns=lambda case: case.inventory is None or bool(gpus(case)) or case.evidence.driver.module is not None,
     check=_check,
 )

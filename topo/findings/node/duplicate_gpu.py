@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.gpus import DUPLICATE_GPU
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
@@ -37,23 +38,5 @@ def _finding(what: str, indices: Sequence[int | None]) -> Finding:
 
 
 RULE = Rule(
-    id="duplicate-gpu",
-    title="One GPU twice",
-    levels=(Level.FAIL, Level.UNKNOWN),
-    about=(
-        "NCCL compares the bus ids of all ranks on a host and refuses to start when two are equal. Mostly two ranks "
-        "chose one GPU, LOCAL_RANK unused; a topology file or a virtual machine may list one GPU twice, too."
-    ),
-    passes="every GPU has a UUID and a bus id of its own",
-    reads=("nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo", "a topology file's <gpu>"),
-    shows=(
-        "Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 1000",
-        "Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1 ...",
-    ),
-    sure="nvidia-smi -L; print torch.cuda.current_device() and LOCAL_RANK in each rank",
-    remedy="torch.cuda.set_device(LOCAL_RANK) before the first collective; one launcher sets CUDA_VISIBLE_DEVICES",
-    links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/horovod/horovod/issues/3929"),
-    needs=(Need.NVML,),
-    concerns=lambda case: case.inventory is None or has_gpus(case),
-    check=_check,
+    card=DUPLICATE_GPU, needs=(Need.NVML,), concerns=lambda case: case.inventory is None or has_gpus(case), check=_check
 )

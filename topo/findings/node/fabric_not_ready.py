@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from railgauge.topo.facts.pci_class import NVSWITCH
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
+from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus
@@ -21,7 +22,7 @@ FROM_SM = 90  # older GPUs tell no fabric state
 def _check(case: Case) -> Iterator[Finding]:
     error = case.evidence.driver.cuda_error or ""
     if re.search(rf"\b{NOT_READY}\b", error):
-        yield RULE.finding(Level.FAIL, case.host, f"CUDA does not start: {error}", effect=NOTHING, cuda=error)
+        yield RULE.finding(Level.FAIL, case.host, f"CUDA does not start: {error}", effect=RULE.card.effect, cuda=error)
     yield from _of_another_release(case)
     silent = []
     for gpu in _on_switches(case):
@@ -32,7 +33,7 @@ def _check(case: Case) -> Iterator[Finding]:
             state = WORDS.get(fabric.state, f"completed with NVML status {fabric.status}")
             message = f"GPU{gpu.index} ({gpu.bus_id}): the fabric is {state}"
             yield RULE.finding(
-                Level.FAIL, gpu.bus_id, message, effect=NOTHING, state=fabric.state, status=fabric.status
+                Level.FAIL, gpu.bus_id, message, effect=RULE.card.effect, state=fabric.state, status=fabric.status
             )
     if silent:
         yield RULE.unknown(silent[0], f"NVML tells no fabric state of {len(silent)} GPUs", gpus=silent)
@@ -50,7 +51,7 @@ def _of_another_release(case: Case) -> Iterator[Finding]:
         Level.WARN if works else Level.FAIL,
         "nv-fabricmanager",
         f"nv-fabricmanager is {manager}, the driver is {driver}: it starts with its own release only",
-        effect="the fabric works until the next restart" if works else NOTHING,
+        effect="the fabric works until the next restart" if works else RULE.card.effect,
         fabric_manager=manager,
         driver=driver,
     )
@@ -74,32 +75,4 @@ def _concerns(case: Case) -> bool:
     return case.inventory.no_nvml is not None and bool(gpus(case))
 
 
-NOTHING = "CUDA fails with 802 (system not yet initialized), or NVLink and NVLS stay unused"
-RULE = Rule(
-    id="fabric-not-ready",
-    title="The NVLink fabric is not ready",
-    levels=(Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "On boards with NVSwitches the fabric manager has to train the links and take each GPU in. Until then CUDA "
-        "does not start there, or GPUs start without the fabric. One of another release than the driver stops at once."
-    ),
-    passes="every GPU on NVSwitches is taken into the fabric",
-    reads=("nvmlDeviceGetGpuFabricInfoV", "cuInit", "nv-fabricmanager --version", "/proc/driver/nvidia/version"),
-    shows=(
-        "CUDA failure 802 'system not yet initialized'",
-        "fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03.",
-        "transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'",
-        "Failed to bind NVLink SHARP (NVLS) Multicast memory ... CUDA error 401",
-    ),
-    sure="nvidia-smi -q | grep -A2 Fabric; systemctl status nvidia-fabricmanager",
-    remedy="start nvidia-fabricmanager of the driver's very release; reset the GPUs where it stays in progress",
-    links=(
-        "https://github.com/NVIDIA/nccl-tests/issues/264",
-        "https://github.com/NVIDIA/nccl/issues/1488",
-        "https://github.com/NVIDIA/nccl/issues/1562",
-        "https://github.com/NVIDIA/gpu-operator/issues/544",
-    ),
-    needs=(Need.MACHINE, Need.NVML),
-    concerns=_concerns,
-    check=_check,
-)
+RULE = Rule(card=FABRIC_NOT_READY, needs=(Need.MACHINE, Need.NVML), concerns=_concerns, check=_check)

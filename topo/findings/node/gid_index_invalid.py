@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid
+from railgauge.topo.findings.cards.rdma import GID_INDEX_INVALID
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -57,28 +58,4 @@ def _weak(gid: Gid, wanted: GidSettings) -> tuple[Level, str] | None:
     return None
 
 
-RULE = Rule(
-    id="gid-index-invalid",
-    title="NCCL_IB_GID_INDEX points at a GID that cannot work",
-    levels=(Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Guides give an index, mostly 3. Which GID stands there depends on the addresses of the interface and their "
-        "order, so it differs between hosts, ports and reboots; NCCL takes it unchecked, and connecting fails."
-    ),
-    passes="NCCL_IB_GID_INDEX is unset, or names a routable GID on each RoCE port that NCCL takes",
-    reads=(SETTING, "/sys/class/infiniband/*/ports/*/gids", "/sys/class/infiniband/*/ports/*/gid_attrs/types"),
-    shows=(
-        "Call to ibv_modify_qp failed with error Connection timed out",
-        "ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1, curr state INIT, next state RTR, "
-        "local GID index 3",
-        "NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
-    ),
-    sure="show_gids; railgauge topo show --view rdma",
-    remedy=(
-        "unset it with NCCL 2.21 or later, which finds the GID itself (NCCL_IB_ADDR_RANGE picks a network); before, "
-        "set the index of the RoCE v2 entry with the IPv4 address"
-    ),
-    links=("https://github.com/NVIDIA/nccl/issues/769", "https://github.com/NVIDIA/nccl/issues/426"),
-    needs=(Need.MACHINE, Need.SETTINGS),
-    check=_check,
-)
+RULE = Rule(card=GID_INDEX_INVALID, needs=(Need.MACHINE, Need.SETTINGS), check=_check)

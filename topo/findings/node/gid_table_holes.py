@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.rdma import GID_TABLE_HOLES
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -46,21 +47,4 @@ def _holes(port: NcclPort) -> list[int]:
     return [index for index in range(_index(port) or 0) if index not in used]
 
 
-RULE = Rule(
-    id="gid-table-holes",
-    title="A GID table with holes",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "In a pod the table also has entries of other network namespaces, which read as empty; addresses that came and "
-        "went leave holes too. NCCL since 2.21 walks over them. Before, and with NCCL_IB_GID_INDEX, one index has to "
-        "fit all ports, and does not where their tables differ."
-    ),
-    passes="the GID table of each RoCE port has no hole before the entry that NCCL takes",
-    reads=("/sys/class/infiniband/*/ports/*/gids", "/sys/class/infiniband/*/ports/*/gid_attrs/types"),
-    shows=("Call to ibv_modify_qp failed with error No such device", "Call to ibv_modify_qp failed with error Invalid"),
-    sure="show_gids in the container and on the host",
-    remedy="leave NCCL_IB_GID_INDEX unset and use NCCL 2.21 or later, or NCCL_IB_ADDR_RANGE to name the network",
-    links=("https://github.com/NVIDIA/nccl/issues/1131", "https://github.com/NVIDIA/nccl/issues/2157"),
-    concerns=lambda case: case.inventory is None or bool(_roce(case)),
-    check=_check,
-)
+RULE = Rule(card=GID_TABLE_HOLES, concerns=lambda case: case.inventory is None or bool(_roce(case)), check=_check)

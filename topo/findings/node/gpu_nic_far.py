@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.gpus import GPU_NIC_FAR
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
@@ -68,19 +69,7 @@ def _hardware(case: Case) -> set[str]:
 
 
 RULE = Rule(
-    id="gpu-nic-far",
-    title="A GPU far from every NIC",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "GPUDirect RDMA is used up to path type PXB: GPU and NIC below one PCIe switch. A NIC in the wrong slot, or "
-        "one that is missing, leaves its GPU with one behind the root complex or on the other socket."
-    ),
-    passes="the GPUs are as near to a NIC as most of them, or none is behind a switch by design",
-    reads=("/sys/bus/pci/devices", "/sys/class/infiniband"),
-    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",),
-    sure="railgauge topo show --view matrix: PIX or PXB between each GPU and its NIC",
-    remedy="move the NIC to the slot behind that GPU's switch; see whether one is down or missing (ib-port-down)",
-    links=("https://github.com/NVIDIA/nccl/issues/246", "https://github.com/NVIDIA/nccl/issues/2097"),
+    card=GPU_NIC_FAR,
     concerns=lambda case: case.inventory is None or (has_gpus(case) and bool(_hardware(case))),
     check=_check,
 )

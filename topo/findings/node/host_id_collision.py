@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
+from railgauge.topo.findings.cards.network import HOST_ID_COLLISION
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -28,25 +29,10 @@ def _check(case: Case) -> Iterator[Finding]:
             level,
             BOOT_ID,
             f"there is no boot id, so that the name {name or ''!r} alone tells this host from others",
-            effect="NCCL takes ranks of hosts with equal names to share memory and GPUs, and stops or hangs",
+            effect=RULE.card.effect,
             name=name,
             boot_id=boot_id,
         )
 
 
-RULE = Rule(
-    id="host-id-collision",
-    title="A host that cannot be told from others",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "NCCL takes ranks to be on one host when host name and boot id are equal (or NCCL_HOSTID, where it is set). "
-        "Cloned guests and containers without a boot id of their own look like one host that has its GPUs twice."
-    ),
-    passes="host name and boot id tell this host from others",
-    reads=(HOSTNAME, BOOT_ID, SETTING),
-    shows=("Duplicate GPU detected : rank 8 and rank 0 both on CUDA device 1b000",),
-    sure=f"cat {BOOT_ID} on every node: no two are equal; railgauge cluster check compares them",
-    remedy=f"give each host a name of its own, or set {SETTING} to something that differs on each",
-    links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/NVIDIA/nccl/issues/324"),
-    check=_check,
-)
+RULE = Rule(card=HOST_ID_COLLISION, check=_check)

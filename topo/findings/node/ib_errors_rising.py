@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.port_errors import BETWEEN_S, PortErrors, read_later
+from railgauge.topo.findings.cards.rdma import IB_ERRORS_RISING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -47,20 +48,5 @@ def _seen(port: PortErrors) -> dict[str, int]:
 
 
 RULE = Rule(
-    id="ib-errors-rising",
-    title="Error counters of an RDMA port rise",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "Symbol errors and link recoveries come of cables and optics, timeouts and sequence errors of lost packets: "
-        "on RoCE of missing flow control (PFC, ECN, the wrong traffic class). Counters hold all since the last reset, "
-        "so that only their rise tells of now."
-    ),
-    passes="no error counter rose, or all are 0",
-    reads=("/sys/class/infiniband/*/ports/*/counters", "/sys/class/infiniband/*/ports/*/hw_counters"),
-    shows=("NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129", "Got async event : port error"),
-    sure="railgauge check -r 2 --only ib-errors-rising while a job runs; mlxlink -d DEVICE -c",
-    remedy="cable and optics for symbol errors; PFC, ECN and NCCL_IB_TC for timeouts and sequence errors on RoCE",
-    links=("https://github.com/NVIDIA/nccl/issues/426", "https://github.com/deepseek-ai/DeepEP/issues/60"),
-    concerns=lambda case: case.inventory is None or bool(case.evidence.port_errors),
-    check=_check,
+    card=IB_ERRORS_RISING, concerns=lambda case: case.inventory is None or bool(case.evidence.port_errors), check=_check
 )

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.rdma import IB_HCA_NOMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -37,21 +38,4 @@ def _unmatched(entry: HcaEntry, value: str, some: bool, *, meant: bool) -> Findi
     return RULE.finding(level, entry.text, f"{entry.text!r} of {SETTING} {where}", value=value)
 
 
-RULE = Rule(
-    id="ib-hca-nomatch",
-    title="NCCL_IB_HCA names ports that are not there",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Names differ between machines and drivers (mlx5_0, rocep1s0f0, ibp24s0). Where the list takes no device NCCL "
-        "goes on to TCP without a warning; where one entry is missing that rail is. = and ^ work once, in front of "
-        "the whole list: a,^b looks for a device named ^b."
-    ),
-    passes="NCCL_IB_HCA is unset, or each of its entries names a port",
-    reads=(SETTING, "/sys/class/infiniband"),
-    shows=("NET/IB : No device found.", "Using network Socket"),
-    sure="railgauge env; ibv_devices",
-    remedy="name devices that /sys/class/infiniband lists, the same on every node",
-    links=("https://github.com/NVIDIA/nccl/issues/952", "https://github.com/NVIDIA/nccl-tests/issues/150"),
-    needs=(Need.MACHINE, Need.SETTINGS),
-    check=_check,
-)
+RULE = Rule(card=IB_HCA_NOMATCH, needs=(Need.MACHINE, Need.SETTINGS), check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.rdma import IB_HCA_PREFIX
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -27,20 +28,4 @@ def _check(case: Case) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="ib-hca-prefix",
-    title="An entry of NCCL_IB_HCA names more devices than meant",
-    levels=(Level.WARN, Level.UNKNOWN),
-    about=(
-        "Entries are prefixes: mlx5_1 names mlx5_1 and mlx5_10 to mlx5_19. Storage or management cards take part, or "
-        "two GPUs' rails are counted twice."
-    ),
-    passes="no entry of NCCL_IB_HCA is a device's name and the beginning of another's",
-    reads=(SETTING, "/sys/class/infiniband"),
-    shows=("NET/IB : Using [0]mlx5_1:1/IB [1]mlx5_10:1/IB",),
-    sure="railgauge env",
-    remedy=f"{SETTING}==mlx5_0,mlx5_1: = in front of the list means whole names (^= to leave out)",
-    links=("https://github.com/NVIDIA/nccl/pull/236", "https://github.com/NVIDIA/nccl-tests/issues/150"),
-    needs=(Need.MACHINE, Need.SETTINGS),
-    check=_check,
-)
+RULE = Rule(card=IB_HCA_PREFIX, needs=(Need.MACHINE, Need.SETTINGS), check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
+from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -56,20 +57,4 @@ def _ports(case: Case) -> list[Port]:
     return [(device, port) for device in devices if not device.virtual for port in device.ports]
 
 
-RULE = Rule(
-    id="ib-port-down",
-    title="An RDMA port that is down",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "NCCL takes only ports that are ACTIVE. A port that is down takes its rail out of every ring through it, and a "
-        "node with fewer rails than the others slows all of them down."
-    ),
-    passes="every RDMA port is ACTIVE",
-    reads=("/sys/class/infiniband/*/ports/*/state", "/sys/class/infiniband/*/ports/*/phys_state", "NCCL_IB_HCA"),
-    shows=("NET/IB : No device found.", "Got async event : port error", "NET/IB : Got completion with error 12"),
-    sure="ibstat, or cat /sys/class/infiniband/*/ports/*/state; with Polling the cable or the other end is dead",
-    remedy="see cable, optics and switch port; on InfiniBand a subnet manager (INIT means there is none)",
-    links=("https://github.com/leptonai/gpud/issues/482", "https://github.com/NVIDIA/nccl/issues/394"),
-    concerns=lambda case: case.inventory is None or bool(_ports(case)),
-    check=_check,
-)
+RULE = Rule(card=IB_PORT_DOWN, concerns=lambda case: case.inventory is None or bool(_ports(case)), check=_check)

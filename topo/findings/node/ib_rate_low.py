@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.rdma import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
@@ -48,18 +49,7 @@ def _degraded(port: NcclPort, rate: float) -> bool:
 
 
 RULE = Rule(
-    id="ib-rate-low",
-    title="An RDMA port is slower than it should be",
-    levels=(Level.WARN, Level.UNKNOWN),
-    about=(
-        "A link that trains at a lower speed or with one lane works and is not logged; the ring through it, and so the "
-        "whole job, runs at its speed."
-    ),
-    passes="the ports of a kind have one rate, and InfiniBand links all lanes",
-    reads=("/sys/class/infiniband/*/ports/*/rate", "/sys/class/infiniband/*/board_id"),
-    sure="ibstat (Rate); mlxlink -d DEVICE; iblinkinfo for the other end",
-    remedy="reseat or replace the cable, look at the speed that the switch's port is set to",
-    links=("https://github.com/NVIDIA/dgx-spark-playbooks/issues/103", "https://github.com/NVIDIA/nccl/issues/378"),
+    card=IB_RATE_LOW,
     concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
     check=_check,
 )

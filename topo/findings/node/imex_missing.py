@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.imex import CHANNELS
 from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.findings.cards.nvlink import IMEX_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -22,7 +23,7 @@ def _check(case: Case) -> Iterator[Finding]:
         Level.WARN,
         CHANNELS,
         f"{len(_in_fabric(case))} GPUs are in a fabric of several nodes, and {where} of {CHANNELS}/channel*",
-        effect="between nodes NCCL uses the NICs, not NVLink (MNNVL 0)",
+        effect=RULE.card.effect,
         in_driver=imex.in_driver,
     )
 
@@ -33,23 +34,4 @@ def _in_fabric(case: Case) -> list[Gpu]:
     return [gpu for gpu in gpus if gpu.fabric and (gpu.fabric.cluster or "").strip("0")]
 
 
-RULE = Rule(
-    id="imex-missing",
-    title="No IMEX channel for NVLink between nodes",
-    levels=(Level.WARN, Level.UNKNOWN),
-    about=(
-        "In a rack whose GPUs share one NVLink fabric, nodes import each other's memory through an IMEX channel: a "
-        "device node that the nvidia-imex service and, in a container, its runtime have to provide."
-    ),
-    passes="there is an IMEX channel",
-    reads=(CHANNELS, "/proc/devices", "nvmlDeviceGetGpuFabricInfoV"),
-    shows=(
-        "comm ... rank 0 nRanks ... nNodes ... localRanks ... localRank 0 MNNVL 0",
-        "Cuda failure 800 'operation not permitted'",
-    ),
-    sure=f"ls {CHANNELS}; nvidia-imex-ctl -N shows every node READY",
-    remedy="start nvidia-imex with all nodes in nodes_config.cfg; give the container the channel's device",
-    links=("https://github.com/NVIDIA/nccl/issues/1483", "https://github.com/NVIDIA/nvbandwidth/issues/39"),
-    concerns=lambda case: case.inventory is None or bool(_in_fabric(case)),
-    check=_check,
-)
+RULE = Rule(card=IMEX_MISSING, concerns=lambda case: case.inventory is None or bool(_in_fabric(case)), check=_check)

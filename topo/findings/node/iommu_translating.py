@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.iommu import IDENTITY
+from railgauge.topo.findings.cards.pcie import IOMMU_TRANSLATING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, has_peers, nics
@@ -38,7 +39,7 @@ def _finding(case: Case, devices: list[str], kinds: list[str]) -> Finding:
         devices[0],
         f"DMA of {len(devices)} GPUs and NICs is translated ({', '.join(kinds)}): {', '.join(devices[:4])}"
         + (" ..." if len(devices) > 4 else ""),
-        effect="" if harmless else "peer-to-peer goes through the root complex, slower; writes may be lost or hang",
+        effect="" if harmless else RULE.card.effect,
         types=kinds,
         identity=IDENTITY,
         devices=devices,
@@ -55,26 +56,4 @@ def _sends_to_peers(case: Case) -> bool:
     return bool(nics(case)) or not answers or (0, 0) in answers
 
 
-RULE = Rule(
-    id="iommu-translating",
-    title="The IOMMU translates what GPUs and NICs send",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "With an IOMMU group of type DMA or DMA-FQ every address that a device sends is translated at the root, so "
-        "traffic between devices goes there and back; on some boards such writes get lost while every query says that "
-        "P2P works. On Grace, where GPUs have translation services, it costs little."
-    ),
-    passes="no DMA of GPUs and NICs is translated by this kernel",
-    reads=("/sys/kernel/iommu_groups/*/type",),
-    shows=('Missing "iommu=pt" from kernel command line',),
-    sure="cat /sys/kernel/iommu_groups/*/type; then a P2P copy whose data is compared",
-    remedy="boot with iommu=pt (intel_iommu=on iommu=pt on Intel), or turn the IOMMU off in the BIOS",
-    links=(
-        "https://github.com/NVIDIA/nccl/issues/257",
-        "https://github.com/pytorch/pytorch/issues/84803",
-        "https://github.com/ROCm/rccl/issues/1129",
-    ),
-    needs=(Need.MACHINE, Need.PCI),
-    concerns=has_peers,
-    check=_check,
-)
+RULE = Rule(card=IOMMU_TRANSLATING, needs=(Need.MACHINE, Need.PCI), concerns=has_peers, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.process import UNLIMITED
+from railgauge.topo.findings.cards.process import MEMLOCK_LOW
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
@@ -32,23 +33,4 @@ def _check(case: Case) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    id="memlock-low",
-    title="The limit of locked memory is low",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Memory that a NIC reads and writes is locked. Slurm, systemd and ssh give their children limits of their own, "
-        "so that a job has less than the login shell: run this inside the job. A process with CAP_IPC_LOCK is free."
-    ),
-    passes="the limit is unlimited or at least 1 GB, or the process may lock freely (CAP_IPC_LOCK)",
-    reads=("getrlimit(RLIMIT_MEMLOCK) of this process", "/proc/self/status (CapEff)"),
-    shows=(
-        "Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
-        "Call to ibv_create_cq failed with error Cannot allocate memory",
-    ),
-    sure="ulimit -l inside the job (srun bash -c 'ulimit -l')",
-    remedy="LimitMEMLOCK=infinity for slurmd, sshd or containerd; memlock unlimited in limits.d; --ulimit memlock=-1",
-    links=("https://github.com/NVIDIA/nccl-tests/issues/206",),
-    concerns=lambda case: case.inventory is None or bool(case.rdma_ports),
-    check=_check,
-)
+RULE = Rule(card=MEMLOCK_LOW, concerns=lambda case: case.inventory is None or bool(case.rdma_ports), check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.gpus import MIG_ENABLED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
@@ -17,7 +18,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 Level.WARN if len(gpus) > 1 else Level.INFO,
                 gpu.bus_id,
                 f"GPU{gpu.index} ({gpu.bus_id}) is in MIG mode",
-                effect="no P2P and no NVLink between its slices or to other GPUs: NCCL goes through host memory",
+                effect=RULE.card.effect,
                 gpus=len(gpus),
             )
 
@@ -29,21 +30,4 @@ def _concerns(case: Case) -> bool:
     return any(gpu.mig is not None for gpu in case.inventory.gpus)
 
 
-RULE = Rule(
-    id="mig-enabled",
-    title="A GPU in MIG mode",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "A GPU in MIG mode is cut into slices with memory of their own. NCCL gets no peer access between them, and "
-        "older releases take two slices for one GPU used twice."
-    ),
-    passes="no GPU is in MIG mode",
-    reads=("nvmlDeviceGetMigMode",),
-    shows=("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000",),
-    sure="nvidia-smi -L lists MIG devices",
-    remedy="nvidia-smi -i GPU -mig 0 for GPUs that collectives use",
-    links=("https://github.com/NVIDIA/nccl/issues/1716",),
-    needs=(Need.MACHINE, Need.NVML),
-    concerns=_concerns,
-    check=_check,
-)
+RULE = Rule(card=MIG_ENABLED, needs=(Need.MACHINE, Need.NVML), concerns=_concerns, check=_check)

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.verbs import MTU_BYTES
+from railgauge.topo.findings.cards.rdma import MTU_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -69,21 +70,7 @@ def _netdev_mtu(case: Case, port: NcclPort) -> int | None:
 
 
 RULE = Rule(
-    id="mtu-mismatch",
-    title="MTUs that do not go together",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "A RoCE port takes the largest RDMA MTU that fits its interface's when that is set; ends with different ones "
-        "fail to connect or drop what is too long. 1500 bytes leave 1024, and cost about 5 %. A switch with a smaller "
-        "MTU than both ends drops long packets and tells nobody: connections are made, and then hang. cluster check "
-        "sends some between all nodes."
-    ),
-    passes="each RoCE port has the MTU that its interface allows, the same on all ports of a kind",
-    reads=("ibv_query_port (active_mtu)", "/sys/class/net/*/mtu", "64 KiB sent between nodes (cluster check)"),
-    shows=("Call to ibv_modify_qp failed with error Invalid argument", "NET/IB : Got completion with error 12"),
-    sure="ibv_devinfo -d DEVICE (active_mtu); ip link show NETDEV; ping -M do -s 8972 PEER",
-    remedy="ip link set NETDEV mtu 9000 (4200 at least) on all nodes and switches; then bring the RDMA device up again",
-    links=("https://github.com/NVIDIA/nccl/issues/1814", "https://github.com/NVIDIA/nccl/issues/1405"),
+    card=MTU_MISMATCH,
     concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
     check=_check,
 )

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.settings import NCCL_SETTING_INVALID
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule, unrecorded
@@ -23,19 +24,4 @@ def _check(case: Case) -> Iterator[Finding]:
     yield from unrecorded(RULE, case)
 
 
-RULE = Rule(
-    id="nccl-setting-invalid",
-    title="A setting of which NCCL makes something else",
-    levels=(Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Numbers are read by strtoll with base 0: on, true and yes are 0, 022 is 18, 22ms is 22. Texts keep their "
-        "blanks and quotes. Values in files end after 1023 characters. A wrong list of algorithms stops NCCL."
-    ),
-    passes="every NCCL_* that is set has a value that NCCL takes as it stands",
-    reads=("NCCL_* of the environment", "NCCL_CONF_FILE or ~/.nccl.conf", "/etc/nccl.conf"),
-    shows=("NCCL_IB_TIMEOUT set by environment to 18.", "Invalid value ... for NCCL_..., using default ..."),
-    sure="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=ENV prints the value that was read; railgauge env",
-    remedy="write numbers in decimal, 0 and 1 for off and on, texts without blanks and quotes",
-    links=("https://github.com/NVIDIA/nccl/issues/1008",),
-    check=_check,
-)
+RULE = Rule(card=NCCL_SETTING_INVALID, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.process import UNLIMITED
+from railgauge.topo.findings.cards.process import NOFILE_LOW
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -33,19 +34,4 @@ def _check(case: Case) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    id="nofile-low",
-    title="The limit of open files is low",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Sockets grow with ranks and channels: with 1024 files a job that runs on one node fails on four or more. "
-        "Newer releases of NCCL raise the soft limit to the hard one themselves."
-    ),
-    passes="more than 1024 files may be open",
-    reads=("getrlimit(RLIMIT_NOFILE) of this process",),
-    shows=("Call to accept failed : Too many open files", "Accept failed: Too many open files"),
-    sure="ulimit -n; ulimit -Hn inside the job",
-    remedy="ulimit -n 65536 in the job's script; LimitNOFILE for slurmd or containerd; --ulimit nofile=65536",
-    links=("https://github.com/NVIDIA/nccl/issues/550", "https://github.com/NVIDIA/nccl/issues/127"),
-    check=_check,
-)
+RULE = Rule(card=NOFILE_LOW, check=_check)

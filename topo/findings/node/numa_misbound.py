@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from railgauge.topo.facts.sources.affinity import allowed_cores
 from railgauge.topo.facts.sources.pci_functions import PciFunction
+from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, has_gpus
@@ -30,7 +31,7 @@ def _check(case: Case) -> Iterator[Finding]:
             Level.WARN,
             gpu.bus_id,
             f"{gpu.bus_id} is next to cores {_list(cores)}, and this process may use {_list(allowed)} only",
-            effect="proxies and host buffers work over the wire between the sockets; NCCL does not widen the mask",
+            effect=RULE.card.effect,
             allowed=_list(allowed),
             near=_list(cores),
         )
@@ -51,19 +52,7 @@ def _list(cores: frozenset[int]) -> str:
 
 
 RULE = Rule(
-    id="numa-misbound",
-    title="No core next to the GPU may be used",
-    levels=(Level.WARN, Level.UNKNOWN),
-    about=(
-        "NCCL keeps a rank's threads on the cores next to its GPU, but only on those that the process was given. With "
-        "a mask of the other socket it leaves them there. Look inside the launched process, not in a login shell."
-    ),
-    passes="next to every GPU are cores that this process may use",
-    reads=("sched_getaffinity", "/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
-    shows=("Setting affinity for GPU 0 to ...",),
-    sure="taskset -cp $$ in the job; nvidia-smi topo -m, column CPU Affinity",
-    remedy="mpirun --bind-to none or --map-by numa, srun --cpu-bind; railgauge topo bind writes the binding",
-    links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
+    card=NUMA_MISBOUND,
     needs=(Need.MACHINE, Need.PCI),
     concerns=lambda case: case.inventory is None or has_gpus(case),
     check=_check,

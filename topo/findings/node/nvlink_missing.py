@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from railgauge.topo.facts.pci_class import NVSWITCH
+from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import effect_of
@@ -67,25 +68,4 @@ def _card(link: Tree) -> str | None:
     return next((above.get("busid") for above in link.above() if above.name == "pci"), None)
 
 
-RULE = Rule(
-    id=nvlink_missing.RULE.id,
-    title=nvlink_missing.RULE.title,
-    levels=(Level.INFO, *nvlink_missing.RULE.levels, Level.UNKNOWN),
-    about=(
-        "One NVLink that is down takes its share off every ring, a GPU without any takes the whole communicator to "
-        "PCI, and NCCL logs neither. What counts is what the GPU's siblings have, since boards differ by design."
-    ),
-    passes="every GPU has as many NVLinks as its siblings, and as NVML lists",
-    reads=("nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "NCCL_TOPO_FILE"),
-    shows=("2 coll channels, 2 collnet channels, 0 nvls channels, ...",),
-    sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS for NV18",
-    remedy="reset the GPU (nvidia-smi -r), reseat bridge or board; with the links down for good it is for repair",
-    links=(
-        "https://github.com/NVIDIA/DCGM/issues/198",
-        "https://github.com/NVIDIA/nccl/issues/557",
-        "https://github.com/Azure/azurehpc-health-checks/issues/162",
-    ),
-    needs=(),
-    concerns=has_gpus,
-    check=_check,
-)
+RULE = Rule(card=NVLINK_MISSING, needs=(), concerns=has_gpus, check=_check)

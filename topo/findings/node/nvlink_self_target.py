@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.cards.nvlink import NVLINK_SELF_TARGET
+from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule, missing
@@ -16,21 +17,4 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown(case.host, silent)
 
 
-RULE = Rule(
-    id=nvlink_self_target.RULE.id,
-    title=nvlink_self_target.RULE.title,
-    levels=(*nvlink_self_target.RULE.levels, Level.UNKNOWN),
-    about=(
-        "NCCL wires a GPU to the bus id that an <nvlink> names. Where that is the GPU itself, as in files made for "
-        "virtual machines that hide the NVSwitches, its NVLinks lead nowhere and its peers are reached over PCI."
-    ),
-    passes="no NVLink ends at the GPU it starts from",
-    reads=("NCCL_TOPO_FILE", "nvmlDeviceGetNvLinkRemotePciInfo"),
-    shows=("+ NVL[...] - GPU/...",),
-    sure="nvidia-smi nvlink -R; railgauge topo lint FILE",
-    remedy=nvlink_self_target.RULE.remedy,
-    links=("https://github.com/NVIDIA/nccl/issues/573",),
-    needs=(),
-    concerns=has_gpus,
-    check=_check,
-)
+RULE = Rule(card=NVLINK_SELF_TARGET, needs=(), concerns=has_gpus, check=_check)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -45,7 +46,7 @@ def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> 
         level,
         named[0],
         f"no peer access between {len(named)} pairs of GPUs ({listed}): {why}",
-        effect="NCCL goes through shared memory on the host (SHM) between them",
+        effect=RULE.card.effect,
         status=status,
         pairs=named,
     )
@@ -72,23 +73,7 @@ def _distance(case: Case, one: Node, other: Node) -> int:
 
 
 RULE = Rule(
-    id="p2p-unsupported",
-    title="GPUs without peer access",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "NVML says for each pair whether one GPU may address the other's memory. GeForce cards do not by design, and "
-        "neither do pairs that the chipset cannot join; data-centre GPUs on NVLink or below one switch should."
-    ),
-    passes="every pair of GPUs may address each other",
-    reads=("nvmlDeviceGetP2PStatus",),
-    shows=(
-        "P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case given ...",
-        "P2P is disabled between connected GPUs 1 and 0. You can repress this message with NCCL_IGNORE_DISABLED_P2P=1.",
-        "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",
-    ),
-    sure="nvidia-smi topo -p2p r and nvidia-smi topo -p2p w",
-    remedy="nothing on GeForce; else see the BIOS (ACS, IOMMU) and NVreg_RegistryDwords of the nvidia module",
-    links=("https://github.com/NVIDIA/nccl/issues/1309", "https://github.com/NVIDIA/nccl/issues/1637"),
+    card=P2P_UNSUPPORTED,
     needs=(Need.MACHINE, Need.NVML),
     concerns=lambda case: case.inventory is None or len(case.inventory.gpus) > 1,
     check=_check,

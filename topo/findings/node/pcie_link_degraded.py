@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import effect_of
@@ -76,21 +77,5 @@ def _slow(case: Case, state: PciState, *, predict: bool) -> Finding:
 
 
 RULE = Rule(
-    id=pcie_link_degraded.RULE.id,
-    title=pcie_link_degraded.RULE.title,
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
-        "what goes over it, and nothing logs it. A lower generation counts where most devices of the kind run faster: "
-        "at rest many lower theirs."
-    ),
-    passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",
-    reads=("/sys/bus/pci/devices/*/current_link_width", "/sys/bus/pci/devices/*/max_link_width", "NCCL_TOPO_FILE"),
-    shows=("+ PCI[12.0] - NIC/...",),
-    sure="LnkSta against LnkCap in sudo lspci -vv, of the card and of the port above, under load",
-    remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
-    links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
-    needs=(Need.PCI,),
-    concerns=lambda case: has_gpus(case) or bool(nics(case)),
-    check=_check,
+    card=PCIE_LINK_DEGRADED, needs=(Need.PCI,), concerns=lambda case: has_gpus(case) or bool(nics(case)), check=_check
 )

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from railgauge.topo.facts.sources.gdr import PEER_MEMORY
+from railgauge.topo.findings.cards.rdma import PEERMEM_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
@@ -18,12 +18,12 @@ def _check(case: Case) -> Iterator[Finding]:
     works, why = by_dma_buf(case)
     evidence: dict[str, Any] = {"peer_memory": [], "dma_buf": works, "driver": case.inventory.gdr.driver}
     if works:
-        yield RULE.finding(Level.INFO, case.host, "no peer-memory module: DMA-BUF serves", remedy="", **evidence)
+        yield RULE.finding(Level.INFO, case.host, "no peer-memory module: DMA-BUF serves", fix=False, **evidence)
     elif works is None:
         yield RULE.unknown(case.host, f"no peer-memory module is loaded; whether DMA-BUF serves: {why}", **evidence)
     elif not in_reach(case):
         told = "no peer-memory module is loaded; no NIC is near enough to a GPU for GPUDirect RDMA either"
-        yield RULE.finding(Level.INFO, case.host, told, remedy="", **evidence)
+        yield RULE.finding(Level.INFO, case.host, told, fix=False, **evidence)
     else:
         names = [port.name for port in case.rdma_ports]
         yield RULE.finding(
@@ -36,24 +36,4 @@ def _check(case: Case) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="peermem-missing",
-    title="nvidia_peermem is not loaded",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "GPUDirect RDMA takes a peer-memory module or DMA-BUF. The module is lost by a reboot or an update of the "
-        "driver, and does not load when it was built against other RDMA modules than those that run. Without either "
-        "each byte goes through host memory, at a half or less of the bandwidth, and NCCL says so in one line only."
-    ),
-    passes="a peer-memory module is loaded",
-    reads=PEER_MEMORY,
-    shows=("NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", "Channel 00/0 : 1[1] -> 0[0] [send] via NET/IB/0"),
-    sure="lsmod | grep nvidia_peermem; modprobe nvidia_peermem; dmesg",
-    remedy=(
-        "modprobe nvidia_peermem, and a file in /etc/modules-load.d; Invalid argument: install NVIDIA's driver again "
-        "after the RDMA stack; or use the open kernel modules, whose DMA-BUF needs no module"
-    ),
-    links=("https://github.com/NVIDIA/nccl/issues/1537", "https://github.com/NVIDIA/gpu-operator/issues/2868"),
-    concerns=lambda case: case.inventory is None or wanted(case),
-    check=_check,
-)
+RULE = Rule(card=PEERMEM_MISSING, concerns=lambda case: case.inventory is None or wanted(case), check=_check)

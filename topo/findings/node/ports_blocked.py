@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.network import PORTS_BLOCKED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -28,29 +29,4 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown(case.host, message, filters=list(ip.filters))
 
 
-RULE = Rule(
-    id="ports-blocked",
-    title="A firewall may stop connections between nodes",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "The bootstrap and the socket transport listen on ports that the kernel chooses (ip_local_port_range); NCCL "
-        "has no setting for them. firewalld and ufw refuse those by default: 'No route to host' on a reachable host "
-        "is a firewall that rejects. cluster check connects all nodes with each other."
-    ),
-    passes="no packet filter is loaded as a module of the kernel, and there are enough local ports",
-    reads=(
-        "/sys/module/{nf_tables,ip_tables}",
-        "/etc/ufw/ufw.conf",
-        "/proc/sys/net/ipv4/ip_local_port_range",
-        "connections between nodes (cluster check)",
-    ),
-    shows=(
-        "socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host)",
-        "socketStartConnect: Connect to 10.0.0.2<45763> failed : Software caused connection abort",
-        "Connection refused",
-    ),
-    sure="nc -l 50000 on one node and nc -zv NODE 50000 on another; nft list ruleset as root",
-    remedy="let all TCP between the nodes in (ufw allow from SUBNET; firewalld: zone trusted for the interface)",
-    links=("https://github.com/sgl-project/sglang/issues/3820", "https://github.com/NVIDIA/nccl-tests/issues/162"),
-    check=_check,
-)
+RULE = Rule(card=PORTS_BLOCKED, check=_check)

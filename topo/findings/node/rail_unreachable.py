@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.network import RAIL_UNREACHABLE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -48,26 +49,4 @@ def _mates(port: NcclPort, routed: list[NcclPort]) -> bool:
     return any(one.device.board_id == port.device.board_id for one in routed)
 
 
-RULE = Rule(
-    id="rail-unreachable",
-    title="A rail without an address that routers know, or without a way to other nodes",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "NCCL takes every RDMA port that is ACTIVE. One whose interface lost its address has only link-local GIDs, and "
-        "RoCE v1 has no IP header: its peers on other nodes are reached at best within one switch, and connecting "
-        "fails or hangs while the other rails work. A missing route, a cable in another switch and a wrong VLAN do the "
-        "same: cluster check connects all nodes with each other, rail by rail."
-    ),
-    passes="each RoCE port that NCCL takes has a routable GID of RoCE v2",
-    reads=(
-        "/sys/class/infiniband/*/ports/*/gids",
-        "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs",
-        "connections between nodes (cluster check)",
-    ),
-    shows=("Call to ibv_modify_qp failed with error Network is unreachable", "Got completion with error 12"),
-    sure="ip -br address show dev NETDEV; show_gids; ip route get ADDRESS from OWN-ADDRESS; ip neighbour",
-    remedy="give the interface its address, or leave the port out with NCCL_IB_HCA",
-    links=("https://github.com/NVIDIA/nccl/issues/2013", "https://github.com/NVIDIA/nccl/issues/1933"),
-    concerns=lambda case: case.inventory is None or bool(_roce(case)),
-    check=_check,
-)
+RULE = Rule(card=RAIL_UNREACHABLE, concerns=lambda case: case.inventory is None or bool(_roce(case)), check=_check)

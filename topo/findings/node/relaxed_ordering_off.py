@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.pcie import RELAXED_ORDERING_OFF
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, nics
@@ -21,7 +22,6 @@ def _check(case: Case) -> Iterator[Finding]:
             SETTING,
             f"{SETTING}={value}: NCCL registers memory without relaxed ordering",
             effect="GPUDirect RDMA waits for order on every write; in guests it falls to a half or a tenth",
-            remedy=f"unset {SETTING}",
             value=value,
         )
     yield from _functions(case)
@@ -50,23 +50,7 @@ def _functions(case: Case) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="relaxed-ordering-off",
-    title="Relaxed ordering is off for a NIC",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "A NIC that marks its writes as relaxed need not wait for earlier ones on the way into memory. Without it "
-        "GPUDirect RDMA in virtual machines and on many two-socket boards reaches a fraction of the line rate."
-    ),
-    passes="relaxed ordering is allowed on every RDMA NIC, and no setting forbids it",
-    reads=("/sys/bus/pci/devices/*/config (root)", SETTING),
-    shows=("NET/IB : Using [0]mlx5_0:1/RoCE ; OOB ...",),
-    sure="NET/IB : Using ... says [RO] where it is on; sudo lspci -vvv -s NIC | grep RlxdOrd",
-    remedy="setpci -s NIC CAP_EXP+0x8.w=0010:0010 and see the BIOS; PCI_WR_ORDERING=force_relax(1) on NVIDIA NICs",
-    links=(
-        "https://github.com/NVIDIA/nccl/issues/1205",
-        "https://github.com/NVIDIA/nccl-tests/issues/380",
-        "https://github.com/NVIDIA/nccl/issues/1464",
-    ),
+    card=RELAXED_ORDERING_OFF,
     needs=(Need.MACHINE, Need.PCI),
     concerns=lambda case: case.inventory is None or any(not device.virtual for device in case.inventory.rdma),
     check=_check,

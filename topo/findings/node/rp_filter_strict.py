@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_interfaces import Interface
+from railgauge.topo.findings.cards.network import RP_FILTER_STRICT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -52,27 +53,4 @@ def _several(case: Case) -> bool:
     return case.inventory is None or sum(1 for one in case.inventory.interfaces if _ipv4(one)) > 1
 
 
-RULE = Rule(
-    id="rp-filter-strict",
-    title="Strict reverse-path filters between interfaces of one network",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "With several interfaces in one subnet the kernel answers and routes by the first of them. rp_filter=1 then "
-        "drops what comes in by the others, and connections hang only between some pairs."
-    ),
-    passes="no two interfaces of one network have a strict rp_filter",
-    reads=(
-        "/proc/sys/net/ipv4/conf/*/rp_filter",
-        "addresses and prefixes of interfaces",
-        "connections between nodes, and /proc/net/netstat meanwhile (cluster check)",
-    ),
-    shows=("socketPollConnect: Connect to ... returned 110(Connection timed out)",),
-    sure="nstat -az TcpExtIPReversePathFilter; ip route get ADDRESS",
-    remedy=(
-        "sysctl net.ipv4.conf.all.rp_filter=2, arp_ignore=1 and arp_announce=2; better a network or a policy route "
-        "for each rail"
-    ),
-    links=("https://github.com/NVIDIA/nccl/issues/388",),
-    concerns=_several,
-    check=_check,
-)
+RULE = Rule(card=RP_FILTER_STRICT, concerns=_several, check=_check)

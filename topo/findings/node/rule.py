@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule about machines: one thing that can go wrong, how it shows, how to see it and how to mend it."""
+"""A rule about machines: a card, the check that sees it, and what that needs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,28 +26,19 @@ def _always(_: Case) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule(FileRule[Case]):
-    """A FileRule with what `explain` tells and what running it takes.
+    """A FileRule with what running it takes.
 
-    about: what it is and why it matters, in a few sentences. shows: how it shows, the exact lines of logs, of several
-    releases of NCCL where they differ ("..." for what varies). sure: how to be sure, with a command. links: where
-    users met it. passes: what is true when nothing is found. reads: what it looks at. needs: what it cannot do without.
-    concerns: whether it has anything to say about a machine; nothing is told where it has not. cost: 1 reads files and
-    answers, 2 asks the machine more (seconds).
+    needs: what it cannot do without. concerns: whether it has anything to say about a machine; nothing is reported
+    where it has not. cost: 1 reads files and answers, 2 asks the machine more (seconds).
     """
 
-    about: str
-    passes: str
-    reads: tuple[str, ...]
-    shows: tuple[str, ...] = ()
-    sure: str = ""
-    links: tuple[str, ...] = ()
     needs: tuple[Need, ...] = (Need.MACHINE,)
     concerns: Callable[[Case], bool] = _always
     cost: int = 1
 
     def unknown(self, subject: str, missing: str, **evidence: Any) -> Finding:
         """UNKNOWN about a subject: what was missing, such as a permission, and what to try."""
-        return self.finding(Level.UNKNOWN, subject, missing, remedy="", **evidence)
+        return self.finding(Level.UNKNOWN, subject, missing, fix=False, **evidence)
 
 
 def missing(need: Need, case: Case) -> str:
@@ -79,4 +70,4 @@ def _examined(rule: Rule, case: Case) -> Iterable[Finding]:
     if lacks:
         return [rule.unknown(case.host, lacks)]
     found = rule.find(case, case.host)
-    return found or [rule.finding(Level.PASS, case.host, rule.passes, remedy="")]
+    return found or [rule.finding(Level.PASS, case.host, rule.card.passes)]

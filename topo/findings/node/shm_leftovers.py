@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.topo.facts.sources.shared_memory import YOUNG_S
+from railgauge.topo.findings.cards.process import SHM_LEFTOVERS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -36,19 +37,4 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown("/dev/shm", f"{told}, as far as can be seen: other users' processes need root", **evidence)
 
 
-RULE = Rule(
-    id="shm-leftovers",
-    title="Segments of dead jobs in /dev/shm",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "NCCL names its segments nccl-XXXXXX and removes them once all ranks have them. A job that is killed before "
-        "leaves them, and they take memory until somebody removes them."
-    ),
-    passes="no segment of NCCL is without a process",
-    reads=("/dev/shm/nccl-*", "/proc/*/maps"),
-    shows=("Error while creating shared memory segment /dev/shm/nccl-XXXXXX", "No space left on device"),
-    sure="ls -l /dev/shm; sudo fuser /dev/shm/nccl-*",
-    remedy="while no job runs: rm /dev/shm/nccl-*",
-    links=("https://github.com/NVIDIA/nccl/issues/525",),
-    check=_check,
-)
+RULE = Rule(card=SHM_LEFTOVERS, check=_check)

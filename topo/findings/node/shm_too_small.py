@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from railgauge.topo.errors import Error
+from railgauge.topo.findings.cards.process import SHM_TOO_SMALL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import planned
@@ -73,24 +74,4 @@ def _hops_without_p2p(case: Case) -> int:
     return 2 * sum(1 for one, other in ring if not case.table.peer_access(one, other).allowed)
 
 
-RULE = Rule(
-    id="shm-too-small",
-    title="/dev/shm is too small",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Ranks of one host without P2P pass data through segments in /dev/shm. Containers get 64 MiB of it unless they "
-        "ask for more, and the job dies at its start or, once pages are touched, with a bus error."
-    ),
-    passes="/dev/shm has room for the rings of this machine's GPUs",
-    reads=("statvfs(/dev/shm)", "which GPUs have P2P"),
-    shows=(
-        "Error while creating shared memory segment /dev/shm/nccl-XXXXXX (size 9637888), error: No space left on "
-        "device (28)",
-        "Call to posix_fallocate failed : No space left on device",
-        "Bus error",
-    ),
-    sure="df -h /dev/shm inside the container",
-    remedy="docker run --shm-size=8g or --ipc=host; in a pod an emptyDir with medium: Memory at /dev/shm",
-    links=("https://github.com/NVIDIA/nccl/issues/290", "https://github.com/pytorch/ci-infra/issues/490"),
-    check=_check,
-)
+RULE = Rule(card=SHM_TOO_SMALL, check=_check)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.compare.change import Change
 from railgauge.topo.errors import Error, InputError
+from railgauge.topo.findings.cards.comparison import SLOWER_THAN_BEFORE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -131,19 +132,4 @@ def _as_they_run(case: Case) -> list[str]:
     return [f"{bus_id}.width={lanes}" for bus_id, lanes in short.items() if bus_id in planned]
 
 
-RULE = Rule(
-    id="slower-than-before",
-    title="Slower than the baseline",
-    levels=(Level.WARN, Level.UNKNOWN),
-    about=(
-        "Beside a capture of the same machine when it was well, what it has lost shows whatever is usual for its kind: "
-        "lanes, NVLinks, ports, devices, paths, and what an all-reduce of 1 GiB is predicted to reach."
-    ),
-    passes="nothing is slower than in the baseline",
-    reads=("the baseline that --against names", "what topo diff compares"),
-    sure="railgauge topo diff BASELINE live",
-    remedy="see what was changed at that device since: a cable, a card, a slot, firmware or BIOS",
-    needs=(),
-    concerns=lambda case: case.baseline is not None,
-    check=_check,
-)
+RULE = Rule(card=SLOWER_THAN_BEFORE, needs=(), concerns=lambda case: case.baseline is not None, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.network import SOCKET_IFNAME_NOMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -32,7 +33,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 Level.INFO,
                 part,
                 f"{part!r} of {SETTING} is no interface here with an address",
-                remedy="",
+                fix=False,
                 value=setting,
             )
 
@@ -45,20 +46,4 @@ def _unmatched(setting: str, names: tuple[str, ...]) -> list[str]:
     return [part for part in parts if not any(matches(name, exact + part) for name in names)]
 
 
-RULE = Rule(
-    id="socket-ifname-nomatch",
-    title="NCCL_SOCKET_IFNAME takes no interface",
-    levels=(Level.INFO, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "The setting is a list of prefixes; = asks for whole names, ^ excludes, each once and in front of the whole "
-        "list. Where it takes no interface that is up and has an address NCCL does not start."
-    ),
-    passes="NCCL_SOCKET_IFNAME is unset, or all of it names interfaces with an address",
-    reads=(SETTING, "getifaddrs"),
-    shows=("Bootstrap : no socket interface found", "NET/Socket : no interface found"),
-    sure="railgauge env; ip -br address",
-    remedy="name an interface that ip -br address shows UP with an address, or unset the setting",
-    links=("https://github.com/NVIDIA/nccl/issues/177",),
-    needs=(Need.MACHINE, Need.SETTINGS),
-    check=_check,
-)
+RULE = Rule(card=SOCKET_IFNAME_NOMATCH, needs=(Need.MACHINE, Need.SETTINGS), check=_check)

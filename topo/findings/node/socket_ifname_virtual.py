@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -33,11 +34,18 @@ def _check(case: Case) -> Iterator[Finding]:
                 Level.WARN if serious else Level.INFO,
                 name,
                 f"NCCL takes {name} for {'its bootstrap' if place == 0 else 'sockets, beside others'}, "
-                f"{f'though {real[0]} leads outside' if real else 'and no interface leads outside'}",
-                remedy=f"{SETTING}={shlex.quote(f'={real[0]}')} (= means the whole name)" if real else "",
+                f"{_instead(real)}",
+                fix=bool(real),
                 chosen=list(chosen),
                 leading_outside=real,
             )
+
+
+def _instead(real: list[str]) -> str:
+    """What to use, as a setting that a shell takes as it stands."""
+    if not real:
+        return "and no interface leads outside"
+    return f"though {real[0]} leads outside ({SETTING}={shlex.quote(f'={real[0]}')})"
 
 
 def _is_virtual(case: Case, name: str) -> bool:
@@ -52,24 +60,4 @@ def _is_virtual(case: Case, name: str) -> bool:
     return VIRTUAL.match(name) is not None or (found is not None and found.kind in KINDS)
 
 
-RULE = Rule(
-    id="socket-ifname-virtual",
-    title="NCCL takes an interface that leads to no other machine",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "Without NCCL_SOCKET_IFNAME NCCL looks at names alone: ib* first, then any but docker*, lo and virbr*. Bridges "
-        "of containers, tunnels and veth ends pass for good ones. A list that excludes, as ^docker0, replaces that "
-        "order and lets lo in. The first interface carries the bootstrap: ranks of other nodes cannot connect to it."
-    ),
-    passes="the interfaces that NCCL takes lead outside, as far as their names and kinds tell",
-    reads=("getifaddrs", "/sys/class/net/*/{device,uevent}", SETTING),
-    shows=(
-        "Bootstrap : Using docker0:172.17.0.1<0>",
-        "NET/Socket : Using [0]docker0:172.17.0.1<0>",
-        "socketPollConnect: Connect to 172.17.0.1<56849> returned 113(No route to host)",
-    ),
-    sure="NCCL_DEBUG=INFO: the interface after 'Bootstrap :'; then ping its address from another node",
-    remedy=f"{SETTING}==eth0 with the interface that all nodes have in one network (= means the whole name)",
-    links=("https://github.com/NVIDIA/nccl/issues/913", "https://github.com/NVIDIA/nccl/issues/286"),
-    check=_check,
-)
+RULE = Rule(card=SOCKET_IFNAME_VIRTUAL, check=_check)

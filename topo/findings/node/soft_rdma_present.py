@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.rdma import SOFT_RDMA_PRESENT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
@@ -28,19 +29,5 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="soft-rdma-present",
-    title="Software RDMA is present",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "rxe and siw make an RDMA device of any interface, for tests. NCCL cannot tell it from hardware and takes it "
-        "for a NIC: slow, without GPUDirect RDMA, and one more than the GPUs have rails. nvidia-smi topo -m fails."
-    ),
-    passes="every RDMA device has hardware behind it",
-    reads=("/sys/class/infiniband/* (where its link leads)",),
-    shows=("Failed to run topology matrix", "NET/IB : Using [0]rxe0:1/RoCE"),
-    sure="rdma link show; ls -l /sys/class/infiniband",
-    remedy="rdma link delete rxe0, or NCCL_IB_HCA=^rxe,siw",
-    links=("https://github.com/NVIDIA/NVSentinel/issues/1485",),
-    concerns=lambda case: case.inventory is None or bool(case.inventory.rdma),
-    check=_check,
+    card=SOFT_RDMA_PRESENT, concerns=lambda case: case.inventory is None or bool(case.inventory.rdma), check=_check
 )

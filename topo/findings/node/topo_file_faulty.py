@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.findings.cards.topology_file import TOPO_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -12,7 +13,6 @@ from railgauge.topo.findings.topology_file import (
     busid_duplicate,
     nvlink_self_target,
     pcie_bridge_bogus,
-    topo_file_faulty,
 )
 from railgauge.topo.findings.topology_file.elements import TopoFile
 
@@ -41,27 +41,7 @@ def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
     for finding in lint(file):
         if finding.level is Level.FAIL and finding.id not in told:
             found = finding if finding.id == RULE.id else replace(finding, message=f"{finding.id}: {finding.message}")
-            yield replace(found, id=RULE.id, path=file.topology.path)
+            yield replace(found, id=RULE.id, remedy=RULE.card.remedy, path=file.topology.path)
 
 
-RULE = Rule(
-    id=topo_file_faulty.RULE.id,
-    title="A topology file that NCCL refuses or that throttles it",
-    levels=(Level.FAIL, Level.UNKNOWN),
-    about=(
-        "Topology files are believed line by line: an invented bridge of 2.5 GT/s x1, NVLinks that end where they "
-        "start or a missing attribute cost a factor of ten or stop NCCL. Files that clouds publish have had all."
-    ),
-    passes="no topology file is in force, or nothing in it is wrong by itself",
-    reads=("NCCL_TOPO_FILE", "/var/run/nvidia-topologyd/virtualTopology.xml"),
-    shows=(
-        "Attribute arch of node cpu not found",
-        "XML Import Channel : dev ... not found.",
-        "Error : too many XML nodes (max 256)",
-    ),
-    sure="railgauge topo lint FILE",
-    remedy="mend what railgauge topo lint FILE names, or dump the topology anew and unset NCCL_TOPO_FILE",
-    links=("https://github.com/NVIDIA/nccl/issues/573", "https://github.com/NVIDIA/nccl/issues/379"),
-    needs=(),
-    check=_check,
-)
+RULE = Rule(card=TOPO_FILE_FAULTY, needs=(), check=_check)

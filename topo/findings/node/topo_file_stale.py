@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from railgauge.topo.facts.sources.nccl_settings import in_folder
+from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
@@ -44,22 +45,8 @@ def _differs(case: Case, file: TopoFile) -> Iterator[Finding]:
     for rule in BESIDE:
         for finding in rule.check(file):
             if finding.level is Level.WARN:
-                yield replace(finding, id=RULE.id, message=f"{finding.id}: {finding.message}")
+                message = f"{finding.id}: {finding.message}"
+                yield replace(finding, id=RULE.id, message=message, remedy=RULE.card.remedy)
 
 
-RULE = Rule(
-    id=topo_file_stale.RULE.id,
-    title=topo_file_stale.RULE.title,
-    levels=(*topo_file_stale.RULE.levels, Level.UNKNOWN),
-    about=(
-        "A file that NCCL_TOPO_FILE names is believed. One that was left in /etc/nccl.conf or in an image for another "
-        "machine makes NCCL plan with devices that are not there, and miss some that are."
-    ),
-    passes="no topology file is in force, or it names this machine's devices",
-    reads=("NCCL_TOPO_FILE", "/var/run/nvidia-topologyd/virtualTopology.xml", "/sys/bus/pci/devices"),
-    shows=("NCCL_TOPO_FILE set by environment to ...", "Could not find real path of /sys/class/pci_bus/..."),
-    sure="railgauge topo lint FILE --from live",
-    remedy=topo_file_stale.RULE.remedy,
-    links=("https://github.com/NVIDIA/nccl/issues/573", "https://github.com/NVIDIA/nccl/issues/1008"),
-    check=_check,
-)
+RULE = Rule(card=TOPO_FILE_STALE, check=_check)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice
 from railgauge.topo.facts.sources.verbs_stack import VerbsStack
+from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
@@ -48,24 +49,5 @@ def _why(case: Case, stack: VerbsStack, name: str) -> str:
 
 
 RULE = Rule(
-    id="verbs-device-missing",
-    title="An RDMA device cannot be opened",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "/sys/class/infiniband shows the host's devices in any container. To use one takes its node /dev/infiniband/"
-        "uverbsN, the right to open it, and its network namespace. Without, NCCL goes on to TCP with one line in its "
-        "log."
-    ),
-    passes="each RDMA device has its node below /dev/infiniband, or libibverbs opened it",
-    reads=("/sys/class/infiniband", "/sys/class/infiniband_verbs/*/ibdev", "/dev/infiniband", "ibv_open_device"),
-    shows=(
-        "NET/IB : No device found.",
-        "NET/IB : Unable to open device mlx5_bond_0",
-        "Using network Socket",
-    ),
-    sure="ibv_devinfo in the container; ls -l /dev/infiniband; rdma system",
-    remedy="docker run --device /dev/infiniband (or an RDMA device plugin); rdma system set netns shared",
-    links=("https://github.com/NVIDIA/nccl/issues/941", "https://github.com/NVIDIA/nccl/issues/451"),
-    concerns=lambda case: case.inventory is None or bool(case.inventory.rdma),
-    check=_check,
+    card=VERBS_DEVICE_MISSING, concerns=lambda case: case.inventory is None or bool(case.inventory.rdma), check=_check
 )

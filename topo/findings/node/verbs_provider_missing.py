@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
@@ -42,23 +43,5 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    id="verbs-provider-missing",
-    title="libibverbs has no provider for an RDMA device",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
-    about=(
-        "libibverbs loads a library for each kind of device, such as libmlx5-rdmav34.so, named in /etc/libibverbs.d. "
-        "An image without it, or with one of another release, finds no device at all, and NCCL goes on to TCP."
-    ),
-    passes="libibverbs lists every RDMA device that has its node in /dev/infiniband",
-    reads=("ibv_get_device_list", "/etc/libibverbs.d/*.driver", "/sys/class/infiniband/*/device/driver"),
-    shows=(
-        "Failed to open libibverbs.so[.1]",
-        "NET/IB : No device found.",
-        "libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so'",
-    ),
-    sure="ibv_devices in the container; ldconfig -p | grep ibverbs",
-    remedy="install rdma-core (ibverbs-providers, libibverbs1) in the image, as new as the host's drivers",
-    links=("https://github.com/NVIDIA/nccl-tests/issues/100", "https://github.com/NVIDIA/nccl/issues/1925"),
-    concerns=lambda case: case.inventory is None or bool(case.inventory.rdma),
-    check=_check,
+    card=VERBS_PROVIDER_MISSING, concerns=lambda case: case.inventory is None or bool(case.inventory.rdma), check=_check
 )

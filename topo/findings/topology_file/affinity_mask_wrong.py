@@ -7,6 +7,7 @@ NCCL binds a rank's threads to the mask of the CPU that its GPU hangs on (`ncclT
 from collections.abc import Iterator
 from typing import Any
 
+from railgauge.topo.findings.cards.topology_file import AFFINITY_MASK_WRONG
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -91,7 +92,7 @@ def _against(file: TopoFile, masks: list[tuple[Placed, frozenset[int]]]) -> Iter
     if file.machine and masks and not any(real.values()):
         message = "the NUMA nodes of the machine are unknown, so their cores are not compared"
         missing = "/sys/devices/system/node"
-        yield RULE.at(masks[0][0], Level.UNKNOWN, message, subject=_node(masks[0][0]), remedy="", missing=missing)
+        yield RULE.at(masks[0][0], Level.UNKNOWN, message, subject=_node(masks[0][0]), fix=False, missing=missing)
     for cpu, cores in masks:
         there = real.get(cpu.number("numaid"))
         if there and there != cores and (shows_sockets or not cores < there):
@@ -124,10 +125,4 @@ def _list(cores: frozenset[int]) -> str:
     return listed(sorted(cores))
 
 
-RULE = Rule(
-    id="affinity-mask-wrong",
-    title="A CPU mask that cannot be right",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    remedy="take each mask from /sys/devices/system/node/node*/cpumap of the machine, or leave affinity out",
-    check=_check,
-)
+RULE = Rule(card=AFFINITY_MASK_WRONG, check=_check)

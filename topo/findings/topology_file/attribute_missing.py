@@ -10,6 +10,7 @@ ncclCommInitRank fails with "Attribute ... of node ... not found" (`xmlGetAttrSt
 from collections import Counter
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import ATTRIBUTE_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile, place
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -90,10 +91,4 @@ def _fatal(placed: Placed, key: str, message: str, effect: str) -> Finding:
     return RULE.at(placed, Level.FAIL, message, subject=subject, effect=effect, attribute=key)
 
 
-RULE = Rule(
-    id="attribute-missing",
-    title="An attribute is missing",
-    levels=(Level.INFO, Level.FAIL),
-    remedy="add it; railgauge topo dump on the machine shows its value",
-    check=_check,
-)
+RULE = Rule(card=ATTRIBUTE_MISSING, check=_check)

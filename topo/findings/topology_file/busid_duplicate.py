@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import BUSID_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -25,10 +26,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="busid-duplicate",
-    title="A bus id is in the file twice",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="keep the one that is true; join what hangs on both",
-    check=_check,
-)
+RULE = Rule(card=BUSID_DUPLICATE, check=_check)

@@ -8,6 +8,7 @@ texts (`ncclTopoGetPciNode`); of a device in another spelling it makes a second 
 import re
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import BUSID_SPELLING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -42,10 +43,4 @@ def canonical(text: str) -> str | None:
     return f"{int(domain or '0', 16):04x}:{int(bus, 16):02x}:{int(device, 16):02x}.{function.lower()}"
 
 
-RULE = Rule(
-    id="busid-spelling",
-    title="A bus id in a spelling that NCCL does not find",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="write it as in /sys/bus/pci/devices: 0000:1b:00.0",
-    check=_check,
-)
+RULE = Rule(card=BUSID_SPELLING, check=_check)

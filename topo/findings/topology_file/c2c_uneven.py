@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import C2C_UNEVEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm
@@ -33,10 +34,4 @@ def _kind(gpu: Placed) -> tuple[str, int]:
     return gpu.host, sm(gpu)
 
 
-RULE = Rule(
-    id="c2c-uneven",
-    title="A GPU without the chip-to-chip link that its siblings have",
-    levels=(Level.WARN,),
-    remedy="see nvidia-smi c2c -s on that GPU; with the links up, dump the topology anew",
-    check=_check,
-)
+RULE = Rule(card=C2C_UNEVEN, check=_check)

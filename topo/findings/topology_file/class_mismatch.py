@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
+from railgauge.topo.findings.cards.topology_file import CLASS_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -37,10 +38,4 @@ def _wrong(pci: Placed, kind: str) -> tuple[Level, str, str] | None:
     return None
 
 
-RULE = Rule(
-    id="class-mismatch",
-    title="A PCI class that does not fit the device",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="take it from /sys/bus/pci/devices/BUSID/class: 0x0604.. a bridge, 0x03.. a GPU, 0x02.. a NIC",
-    check=_check,
-)
+RULE = Rule(card=CLASS_MISMATCH, check=_check)

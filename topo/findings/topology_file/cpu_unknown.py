@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import CPU_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -39,10 +40,4 @@ def _only_vendor_missing(cpu: Placed) -> bool:
     return cpu.get("arch") == "x86_64" and cpu.get("vendor") is None  # attribute_missing.py judges that
 
 
-RULE = Rule(
-    id="cpu-unknown",
-    title="A CPU that NCCL does not know",
-    levels=(Level.INFO, Level.WARN),
-    remedy=f"arch is one of {', '.join(ARCHITECTURES)}; vendor is what /proc/cpuinfo calls vendor_id",
-    check=_check,
-)
+RULE = Rule(card=CPU_UNKNOWN, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import DEVICE_MISPLACED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -37,10 +38,4 @@ def _node(placed: Placed) -> str:
     return (cpu.get("numaid") if cpu else None) or "-1"
 
 
-RULE = Rule(
-    id="device-misplaced",
-    title="A device on another NUMA node than the machine has it",
-    levels=(Level.WARN,),
-    remedy="take numa_node of the device from sysfs, or from the provider's file for this very machine type",
-    check=_check,
-)
+RULE = Rule(card=DEVICE_MISPLACED, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from railgauge.topo.findings.cards.topology_file import ELEMENT_IGNORED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile, place
 from railgauge.topo.findings.topology_file.known_attributes import ATTRIBUTES, MARKS
@@ -46,10 +47,4 @@ def _attributes(placed: Placed, told: set[str]) -> Iterator[Finding]:
             yield RULE.at(placed, Level.INFO, message, attribute=key, value=value)
 
 
-RULE = Rule(
-    id="element-ignored",
-    title="An element or attribute that NCCL does not read",
-    levels=(Level.INFO, Level.WARN),
-    remedy="correct its name or move it where NCCL looks (system/cpu/pci.../gpu|nic/nvlink|c2c|net)",
-    check=_check,
-)
+RULE = Rule(card=ELEMENT_IGNORED, check=_check)

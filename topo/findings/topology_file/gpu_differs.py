@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import GPU_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus
@@ -37,10 +38,4 @@ def _effect(key: str, here: int, real: int) -> str:
     return "NCCL copies through host memory where GPUDirect RDMA would do" if real else "GPUDirect RDMA fails"
 
 
-RULE = Rule(
-    id="gpu-differs",
-    title="A GPU that is not as the machine has it",
-    levels=(Level.WARN,),
-    remedy="leave sm, dev and gdr out, so that NCCL asks NVML and CUDA",
-    check=_check,
-)
+RULE = Rule(card=GPU_DIFFERS, check=_check)

@@ -6,6 +6,7 @@ NCCL puts its own ranks over the file's; railgauge and `ncclTopoDevToRank` go by
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import GPU_NUMBERING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -33,10 +34,4 @@ def _taken(gpu: Placed, known: Placed, key: str, value: int, effect: str) -> Fin
     return RULE.at(gpu, Level.WARN, message, effect=effect, attribute=key, value=value, lines=[known.line, gpu.line])
 
 
-RULE = Rule(
-    id="gpu-numbering",
-    title="GPUs with one rank or index, or ranks with gaps",
-    levels=(Level.INFO, Level.WARN),
-    remedy="give each GPU its own dev (nvidia-smi's number), and leave rank out: NCCL sets it",
-    check=_check,
-)
+RULE = Rule(card=GPU_NUMBERING, check=_check)

@@ -7,6 +7,7 @@
 import re
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import LINK_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
@@ -58,10 +59,4 @@ def _misspelled(pci: Placed, speed: str, wanted: str) -> Finding:
     )
 
 
-RULE = Rule(
-    id="link-speed-unknown",
-    title="A link speed that NCCL counts as Gen3",
-    levels=(Level.INFO, Level.WARN),
-    remedy="write it as sysfs does: 2.5, 5.0, 8.0, 16.0, 32.0 or 64.0 GT/s PCIe",
-    check=_check,
-)
+RULE = Rule(card=LINK_SPEED_UNKNOWN, check=_check)

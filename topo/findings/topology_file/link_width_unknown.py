@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import LINK_WIDTH_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
@@ -31,10 +32,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="link-width-unknown",
-    title="A link without a width",
-    levels=(Level.INFO, Level.WARN),
-    remedy="take it from max_link_width of the device and of the port above it, the lesser of both",
-    check=_check,
-)
+RULE = Rule(card=LINK_WIDTH_UNKNOWN, check=_check)

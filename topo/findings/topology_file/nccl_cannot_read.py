@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NCCL_CANNOT_READ
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nccl_parser import stumbles
@@ -20,10 +21,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="nccl-cannot-read",
-    title="NCCL's own XML parser refuses the file or reads it otherwise",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="write it as NCCL does: railgauge topo dump --from FILE -o NEW",
-    check=_check,
-)
+RULE = Rule(card=NCCL_CANNOT_READ, check=_check)

@@ -7,6 +7,7 @@ attribute, but for dev (`ncclTopoPopulateNics`). port and guid only tell which N
 
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.topology_file import NET_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.present import nics_there
@@ -17,7 +18,6 @@ from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.xml.element import Element
 
 WIRE = ("guid", "port")
-UNUSED = "see what railgauge topo dump says about it: its port may be down, or a setting rule it out"
 GDR = {
     0: "NCCL copies through host memory where GPUDirect RDMA would do",
     1: "NCCL plans GPUDirect RDMA, which this NIC cannot do here",
@@ -58,7 +58,7 @@ def _unknown_names(file: TopoFile, nets: list[Placed]) -> Iterator[Finding]:
     for net in nets:
         name = net.get("name") or ""
         if all(part in present for part in name.split("+")):
-            yield RULE.at(net, Level.INFO, f"NCCL does not use {name} on the machine as it is", remedy=UNUSED)
+            yield RULE.at(net, Level.INFO, f"NCCL does not use {name} on the machine as it is")
         elif net.nearest("pci") is None or net.key[1] in there:
             message = f"the machine has no NIC {name}"
             effect = "NCCL leaves it out, and puts the machine's NICs where sysfs has them"
@@ -135,14 +135,8 @@ def _silent(nets: list[Placed], what: str, why: str) -> Iterator[Finding]:
     """One finding on what the machine does not tell of some NICs."""
     if nets:
         names = ", ".join(net.get("name") or "" for net in nets)
-        message = f"the machine tells no {what} of {names}: {why}"
-        yield RULE.at(nets[0], Level.UNKNOWN, message, remedy="lint on the machine itself", missing=what)
+        message = f"the machine reports no {what} of {names}: {why}; lint on the machine itself"
+        yield RULE.at(nets[0], Level.UNKNOWN, message, fix=False, missing=what)
 
 
-RULE = Rule(
-    id="net-differs",
-    title="A NIC that is not as the machine has it",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    remedy="leave speed, gdr, port and guid out, so that NCCL asks its plugin; names are as in /sys/class/infiniband",
-    check=_check,
-)
+RULE = Rule(card=NET_DIFFERS, check=_check)

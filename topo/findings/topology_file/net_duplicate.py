@@ -6,6 +6,7 @@ NCCL finds a NIC by its name, and the first of a name is taken (`ncclTopoFillNet
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NET_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -32,10 +33,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    id="net-duplicate",
-    title="Two NICs with one number or one name",
-    levels=(Level.WARN,),
-    remedy="number the NICs 0, 1, ... in the order of ibv_devices, and name each as the system does",
-    check=_check,
-)
+RULE = Rule(card=NET_DUPLICATE, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NET_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -25,10 +26,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="net-speed-unknown",
-    title="A NIC without a speed",
-    levels=(Level.INFO, Level.WARN),
-    remedy="state it in Mb/s: 400000 for 400 Gb/s",
-    check=_check,
-)
+RULE = Rule(card=NET_SPEED_UNKNOWN, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NUMAID_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -26,10 +27,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="numaid-duplicate",
-    title="A NUMA node is in the file twice",
-    levels=(Level.FAIL,),
-    remedy="join the two <cpu>, or give each its own numaid",
-    check=_check,
-)
+RULE = Rule(card=NUMAID_DUPLICATE, check=_check)

@@ -6,6 +6,7 @@ Of `kvDictPciClass` 0x03... is a GPU, 0x068001 a POWER CPU; whatever else counts
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NVLINK_CLASS_ODD
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, to_gpu
@@ -31,10 +32,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield RULE.at(link, Level.WARN, message, effect="NCCL takes it for an NVSwitch", tclass=kind)
 
 
-RULE = Rule(
-    id="nvlink-class-odd",
-    title="An NVLink's target class that is not what the target is",
-    levels=(Level.WARN,),
-    remedy="tclass is the class of the target in sysfs; 0x068000 for an NVSwitch that a VM does not see",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_CLASS_ODD, check=_check)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.nvml import max_nvlinks
+from railgauge.topo.findings.cards.topology_file import NVLINK_COUNT_HIGH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, totals
@@ -28,10 +29,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="nvlink-count-high",
-    title="More NVLinks than such a GPU has",
-    levels=(Level.WARN,),
-    remedy="correct the counts, or sm (nvidia-smi nvlink -s lists the links)",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_COUNT_HIGH, check=_check)

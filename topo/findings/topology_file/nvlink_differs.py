@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NVLINK_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, sm
@@ -16,9 +17,9 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         return
     wired = {key: gpu for key, gpu in gpus(file).items() if gpu.holds("nvlink")}
     if wired and (why := _unanswered(file.machine)):
-        message = f"the NVLinks of the machine are unknown: {why}"
+        message = f"the NVLinks of the machine are unknown: {why}; check that nvidia-smi answers"
         first = next(iter(wired.values()))
-        yield RULE.at(first, Level.UNKNOWN, message, remedy="see that nvidia-smi answers", missing="NVML")
+        yield RULE.at(first, Level.UNKNOWN, message, fix=False, missing="NVML")
         return
     yield from _compare(wired, file)
 
@@ -50,10 +51,4 @@ def _links(gpu: Placed) -> int:
     return sum(map(count, gpu.below("nvlink")))
 
 
-RULE = Rule(
-    id="nvlink-differs",
-    title="NVLinks that are not the machine's",
-    levels=(Level.WARN, Level.UNKNOWN),
-    remedy="leave <nvlink> out, so that NCCL asks NVML; where links are down see nvidia-smi nvlink -s",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_DIFFERS, check=_check)

@@ -8,6 +8,7 @@ three quarters of at least three GPUs to tell what is usual.
 from collections.abc import Iterator
 from typing import Any
 
+from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
@@ -43,10 +44,4 @@ def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None,
     return rule.finding(Level.WARN, state.gpu.bus_id, message, effect=effect, line=line, **evidence)
 
 
-RULE = Rule(
-    id="nvlink-missing",
-    title="A GPU with fewer NVLinks than its siblings, or than NVML lists",
-    levels=(Level.WARN,),
-    remedy="see nvidia-smi nvlink -s on that GPU; with all links up, dump the topology anew",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_MISSING, check=_check)

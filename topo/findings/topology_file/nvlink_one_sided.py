@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu
@@ -38,10 +39,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="nvlink-one-sided",
-    title="NVLinks that the GPU at the other end has not",
-    levels=(Level.WARN,),
-    remedy="state the same count at both ends (nvidia-smi nvlink -R shows the ends)",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_ONE_SIDED, check=_check)

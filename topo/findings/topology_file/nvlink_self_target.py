@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.nvlink import NVLINK_SELF_TARGET
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, sm
@@ -26,10 +27,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="nvlink-self-target",
-    title="NVLinks that end at the GPU they start from",
-    levels=(Level.FAIL,),
-    remedy="name the GPU or NVSwitch at the other end (nvidia-smi nvlink -R), or leave <nvlink> to NVML",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_SELF_TARGET, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import NVLINK_TARGET_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, to_gpu
@@ -29,10 +30,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="nvlink-target-unknown",
-    title="NVLinks to a GPU that is not in the file",
-    levels=(Level.INFO,),
-    remedy="good when the file is of a part of the machine; else correct the bus id",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_TARGET_UNKNOWN, check=_check)

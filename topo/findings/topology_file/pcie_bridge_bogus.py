@@ -6,6 +6,7 @@ NCCL reads the invented 2.5 GT/s x1 as 0.2 GB/s and plans all traffic of the dev
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import text
@@ -38,10 +39,4 @@ def _finding(pci: Placed, state: PciState) -> Finding:
     )
 
 
-RULE = Rule(
-    id="pcie-bridge-bogus",
-    title="A made-up bridge that throttles what is below it",
-    levels=(Level.FAIL,),
-    remedy="give the bridge the link of the devices below it, or hang them on the <cpu> themselves",
-    check=_check,
-)
+RULE = Rule(card=PCIE_BRIDGE_BOGUS, check=_check)

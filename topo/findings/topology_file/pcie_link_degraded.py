@@ -9,6 +9,7 @@ machine tells.
 from collections.abc import Iterator
 from typing import Any
 
+from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
@@ -86,10 +87,4 @@ def _running(state: PciState) -> Finding:
     )
 
 
-RULE = Rule(
-    id="pcie-link-degraded",
-    title="A link slower than it should be",
-    levels=(Level.WARN,),
-    remedy="reseat the card, see the slot's width in the manual and LnkSta in lspci -vv; then dump the topology anew",
-    check=_check,
-)
+RULE = Rule(card=PCIE_LINK_DEGRADED, check=_check)

@@ -6,6 +6,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import SEVERAL_HOSTS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -26,10 +27,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    id="several-hosts",
-    title="Several hosts in one file",
-    levels=(Level.INFO,),
-    remedy="give each host a file of its own <cpu> elements before NCCL loads it",
-    check=_check,
-)
+RULE = Rule(card=SEVERAL_HOSTS, check=_check)

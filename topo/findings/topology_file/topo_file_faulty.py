@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.findings.cards.topology_file import TOPO_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -24,10 +25,4 @@ def _finding(file: TopoFile, level: Level, message: str, effect: str, line: int 
     return RULE.finding(level, file.topology.path or "", message, effect=effect, line=line)
 
 
-RULE = Rule(
-    id="topo-file-faulty",
-    title="A file that contradicts itself",
-    levels=(Level.WARN, Level.FAIL),
-    remedy="correct the value, or dump the topology anew",
-    check=_check,
-)
+RULE = Rule(card=TOPO_FILE_FAULTY, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.present import gpus_there, nics_there
@@ -57,10 +58,4 @@ def _unnamed(file: TopoFile, pci: Placed) -> Finding:
     )
 
 
-RULE = Rule(
-    id="topo-file-stale",
-    title="A file for another machine",
-    levels=(Level.INFO, Level.WARN, Level.FAIL),
-    remedy="dump the topology of this machine, or unset NCCL_TOPO_FILE",
-    check=_check,
-)
+RULE = Rule(card=TOPO_FILE_STALE, check=_check)

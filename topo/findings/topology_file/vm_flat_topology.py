@@ -8,6 +8,7 @@ GPUs than one socket's root ports carry.
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.topology_file import VM_FLAT_TOPOLOGY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
@@ -43,10 +44,4 @@ def _sign(gpus: list[Placed]) -> str | None:
     return "so many need several sockets" if len(gpus) > MOST_OF_A_SOCKET else None
 
 
-RULE = Rule(
-    id="vm-flat-topology",
-    title="A virtual machine that hides the PCI tree",
-    levels=(Level.WARN,),
-    remedy="set NCCL_TOPO_FILE to the provider's file for this type, or to one of the host by railgauge topo make",
-    check=_check,
-)
+RULE = Rule(card=VM_FLAT_TOPOLOGY, check=_check)

@@ -3,12 +3,12 @@
 
 from collections.abc import Sequence
 
+from railgauge.topo.findings.detectors import found_in
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding
-from railgauge.topo.findings.traffic import traffic_elsewhere, traffic_errors
 from railgauge.topo.findings.traffic.passage import Passage
 
-RULES: tuple[FileRule[Sequence[Passage]], ...] = (traffic_elsewhere.RULE, traffic_errors.RULE)
+RULES: tuple[FileRule[Sequence[Passage]], ...] = found_in("railgauge.topo.findings.traffic", FileRule)
 
 
 def findings(passages: Sequence[Passage]) -> list[Finding]:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from railgauge.topo.findings.cards.traffic import TRAFFIC_ELSEWHERE
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.traffic.account import size_text
@@ -21,7 +22,7 @@ def _finding(one: Passage) -> Finding:
         one.level,
         one.link,
         _message(one),
-        remedy=RULE.remedy if one.level is Level.FAIL else "",
+        fix=one.level is Level.FAIL,
         way=one.way,
         planned_bytes=one.planned_bytes,
         seen_bytes=one.seen_bytes,
@@ -40,11 +41,4 @@ def _message(one: Passage) -> str:
     return f"{link} {one.way} {one.ratio:.2f} x the {planned} of the plan{', ' * bool(one.why)}{one.why}"
 
 
-RULE: FileRule[Sequence[Passage]] = FileRule(
-    id="traffic-elsewhere",
-    title="Bytes that were planned over one link passed another",
-    levels=(Level.PASS, Level.FAIL, Level.UNKNOWN),
-    remedy="ip route get TO from FROM, with the addresses of both ends, tells the way that the kernel takes; ip rule, "
-    "ip route show table all, rp_filter and arp_ignore decide; between addresses of one host it is always lo",
-    check=_check,
-)
+RULE: FileRule[Sequence[Passage]] = FileRule(card=TRAFFIC_ELSEWHERE, check=_check)

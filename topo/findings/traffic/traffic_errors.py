@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from railgauge.topo.findings.cards.traffic import TRAFFIC_ERRORS
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.traffic.passage import Passage
@@ -23,11 +24,4 @@ def _finding(one: Passage) -> Finding:
     return replace(found, host=one.host)
 
 
-RULE: FileRule[Sequence[Passage]] = FileRule(
-    id="traffic-errors",
-    title="A link counted errors or drops while planned bytes passed it",
-    levels=(Level.INFO, Level.WARN),
-    remedy="errors: cable, optics, duplex; drops: rings (ethtool -g), queues (tc -s qdisc), a receiver too slow: "
-    "ethtool -S NAME tells which",
-    check=_check,
-)
+RULE: FileRule[Sequence[Passage]] = FileRule(card=TRAFFIC_ERRORS, check=_check)

@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from railgauge.topo.jobs.logs.catalogue import OTHERS, WARN, Entry, entry_of
+from railgauge.topo.findings.card import WARN, Pattern
+from railgauge.topo.findings.cards.logs import OTHER_WARNING
+from railgauge.topo.jobs.logs.catalogue import Entry, entry_of
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import Connections
 from railgauge.topo.jobs.logs.line import Line, messages
@@ -16,6 +18,7 @@ from railgauge.topo.values.cpuset import from_list
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
+UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "NCCL warns in words that no card has"))
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
@@ -234,9 +237,9 @@ class Log:
         entry = entry_of(text, level)
         if entry is None and level != "WARN":
             return None
-        entry = entry or Entry(OTHERS, WARN, "", "NCCL warns of what this catalogue does not have", "")
-        name = text if entry.id == OTHERS else f"{entry.id} {entry.meaning}"
-        if entry.id == OTHERS and len(self.sightings) >= MOST_MESSAGES:
+        entry = entry or UNKNOWN_WORDS
+        name = text if entry is UNKNOWN_WORDS else f"{entry.card.id} {entry.pattern.meaning}"
+        if entry is UNKNOWN_WORDS and len(self.sightings) >= MOST_MESSAGES:
             return None
         return self.sightings.setdefault(name, Sighting(entry, text))
 

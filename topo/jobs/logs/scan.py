@@ -14,15 +14,15 @@ LONGEST = 1 << 15
 INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
     rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
-    rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/)|WARN|ERROR|failure"
-    rb"|version)"
+    rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN|ERROR"
+    rb"|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = (
     rb"(?:Watchdog caught|Warning: couldn't|MR with error|_NOT_PERMITTED|XML Import|MISMATCH|Avg bus|'nvidia_peermem'"
     rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
-    rb"|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
+    rb"|match with driver|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
 )
 """The words of other programs, and those of NCCL whose header was lost in copying."""
 VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"

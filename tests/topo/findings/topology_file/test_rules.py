@@ -127,7 +127,7 @@ def test_every_rule_that_needs_no_machine_has_a_case():
 @pytest.mark.parametrize("rule", [*RULES, FAULTY], ids=lambda rule: rule.id)
 def test_levels_of_a_rule_are_those_that_it_gives(rule):
     given = {case[1] for case in CASES.values() if case[0] == rule.id}
-    assert given <= {str(level) for level in rule.levels}
+    assert given <= {str(level) for level in rule.card.levels}
 
 
 def test_findings_come_in_the_order_of_lines_and_the_worst_first(tmp_path):

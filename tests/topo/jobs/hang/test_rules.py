@@ -8,10 +8,10 @@ from tests.topo.jobs.hang import ras
 from tests.topo.jobs.hang.reading import dump, entry, scene_of, up_to, write_dumps
 
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.findings.node.explanation import explanation
 from railgauge.topo.jobs.hang.model import named
 from railgauge.topo.jobs.hang.rules.rules import RULES
 from railgauge.topo.jobs.hang.standstill import Standstill
+from railgauge.topo.render.card_text import card_text
 
 DOCS = (Path(__file__).parents[4] / "docs" / "guide" / "hang.md").read_text()
 
@@ -19,8 +19,8 @@ DOCS = (Path(__file__).parents[4] / "docs" / "guide" / "hang.md").read_text()
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_rule_is_documented(rule):
     assert f"| `{rule.id}` |" in DOCS
-    assert rule.title in explanation(rule.id)
-    assert Level.PASS not in rule.levels
+    assert rule.card.title in card_text(rule.card)
+    assert Level.PASS not in rule.card.levels
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -37,7 +37,7 @@ def test_findings_are_of_the_levels_that_their_rules_say(tmp_path):
     standstill = Standstill(scene_of(tmp_path))
     found = {rule.id: {finding.level for finding in rule.check(standstill)} for rule in RULES}
     assert {name for name, levels in found.items() if levels} >= {"rank-behind", "rank-missing", "operation-mismatch"}
-    assert all(levels <= set(rule.levels) for rule, levels in zip(RULES, found.values(), strict=True))
+    assert all(levels <= set(rule.card.levels) for rule, levels in zip(RULES, found.values(), strict=True))
 
 
 def test_many_ranks_are_named_in_short():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.topo.jobs.logs.excerpts import HEALTHY, LOGS, said
 from tests.topo.jobs.logs.read import read
 
-from railgauge.topo.jobs.logs.rules import RULES
+from railgauge.topo.findings.card import Area, in_area
 from railgauge.topo.jobs.logs.verdict import verdict
 from railgauge.topo.render.log import log_document, log_text
 
@@ -29,13 +29,12 @@ def test_verdict(name):
     assert list(judged(content)) == expected
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_of_logs_finds_its_own(rule):
+@pytest.mark.parametrize("card", in_area(Area.LOGS), ids=lambda card: card.id)
+def test_what_logs_alone_show_is_found(card):
     log = read("".join(content for content, *_ in LOGS.values()) + LOST + TIMEOUT)
-    found = list(rule.check(log))
-    assert {finding.id for finding in found} == {rule.id}
-    assert {finding.level for finding in found} <= set(rule.levels)
-    assert not list(rule.check(read(HEALTHY)))
+    assert {one.level for one in verdict(log).findings if one.id == card.id} <= set(card.levels)
+    assert card.id in {one.id for one in verdict(log).findings}
+    assert card.id not in {one.id for one in verdict(read(HEALTHY)).findings}
 
 
 @pytest.mark.parametrize("name", LOGS)

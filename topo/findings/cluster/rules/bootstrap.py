@@ -4,14 +4,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL as CARD
 from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.socket_ifname_virtual import RULE
 from railgauge.topo.values.node_names import folded
 
 MANY = 3
 """Nodes with one address on a card: of two one may have been read when the other had not yet got it (DHCP)."""
-REMEDY = "NCCL_SOCKET_IFNAME==eth0 with the interface that all nodes have in one network (= means the whole name)"
 
 
 def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
@@ -33,8 +32,7 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
         if interface != usual[0] and network and usual[1] and network != usual[1]:
             odd[interface, network].append(name)
     for (interface, network), names in odd.items():
-        yield Finding(
-            id=RULE.id,
+        yield CARD.finding(
             level=Level.WARN,
             host=folded(names),
             subject=interface,
@@ -42,7 +40,6 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             f"take {usual[0]} in {usual[1]}",
             effect="without a route between the networks ranks cannot connect, and the job hangs when it starts",
             evidence={"interface": interface, "network": network, "usual": list(usual), "nodes": names},
-            remedy=REMEDY,
         )
 
 
@@ -53,13 +50,11 @@ def _equal_addresses(told: Sequence[tuple[str, str, tuple[str, ...], str]], virt
             holders[interface, address].append(name)
     for (interface, address), names in holders.items():
         if len(names) > 1 and (len(names) >= MANY or interface in virtual):
-            yield Finding(
-                id=RULE.id,
+            yield CARD.finding(
                 level=Level.FAIL,
                 host=folded(names),
                 subject=interface,
                 message=f"NCCL's bootstrap takes {interface}, whose address {address} {len(names)} nodes have",
                 effect="ranks connect to their own node in place of another, and the job hangs when it starts",
                 evidence={"interface": interface, "address": address, "nodes": names},
-                remedy=REMEDY,
             )

@@ -4,9 +4,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.gpus import DUPLICATE_GPU as CARD
 from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.duplicate_gpu import RULE
 from railgauge.topo.values.node_names import folded
 
 
@@ -22,13 +22,11 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             same[tuple(names)].append(uuid)
     for sharing, uuids in same.items():
         more = f" and {len(uuids) - 1} more" if len(uuids) > 1 else ""
-        yield Finding(
-            id=RULE.id,
+        yield CARD.finding(
             level=Level.FAIL,
             host=folded(sharing),
             subject=uuids[0],
             message=f"{uuids[0]}{more}: on {len(sharing)} nodes",
             effect="ranks on these nodes share a GPU: NCCL refuses, or they slow each other down",
             evidence={"uuids": uuids, "nodes": list(sharing)},
-            remedy="give each container or guest a GPU of its own; see whether a node was read twice",
         )

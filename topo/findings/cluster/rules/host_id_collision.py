@@ -4,9 +4,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.network import HOST_ID_COLLISION as CARD
 from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.host_id_collision import RULE
 from railgauge.topo.values.node_names import folded
 
 
@@ -18,8 +18,7 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             same[node.individual.identity].append(node.name)
     for identity, names in same.items():
         if len(names) > 1:
-            yield Finding(
-                id=RULE.id,
+            yield CARD.finding(
                 level=Level.FAIL,
                 host=folded(names),
                 subject=identity,
@@ -27,5 +26,4 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
                 "read twice",
                 effect="NCCL takes their ranks to share memory and GPUs, and stops or hangs",
                 evidence={"identity": identity, "nodes": names},
-                remedy=RULE.remedy,
             )

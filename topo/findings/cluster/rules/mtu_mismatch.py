@@ -4,9 +4,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.rdma import MTU_MISMATCH as CARD
 from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.mtu_mismatch import RULE
 from railgauge.topo.values.node_names import folded
 
 
@@ -24,13 +24,11 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             odd[mtu, usual, count, len(told), tuple(node for node in told if told[node] == mtu)].append(name)
     for (mtu, usual, count, of, names), ports in odd.items():
         more = f" and {len(ports) - 1} more" if len(ports) > 1 else ""
-        yield Finding(
-            id=RULE.id,
+        yield CARD.finding(
             level=Level.WARN,
             host=folded(names),
             subject=ports[0],
             message=f"the active MTU of {ports[0]}{more} is {mtu}, {count} of {of} nodes {usual}",
             effect="RDMA connections take the smaller one; what one end sends too long is dropped",
             evidence={"ports": ports, "mtu": mtu, "usual_mtu": usual, "nodes": list(names)},
-            remedy=RULE.remedy,
         )

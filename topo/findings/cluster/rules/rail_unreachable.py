@@ -7,9 +7,9 @@ Networks that no rail of most nodes is in are left alone: each leaf may have its
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.network import RAIL_UNREACHABLE as CARD
 from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.rail_unreachable import RULE
 from railgauge.topo.values.node_names import folded
 
 
@@ -29,8 +29,7 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
                 odd[port.name, port.network].append(node.name)
     for (name, network), names in odd.items():
         expected, count = usual[name]
-        yield Finding(
-            id=RULE.id,
+        yield CARD.finding(
             level=Level.WARN,
             host=folded(names),
             subject=name,
@@ -38,5 +37,4 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             f"{rails[name].total()} nodes it is in {expected}",
             effect="rings that stay on a rail (NCCL_CROSS_NIC=0) reach no peer, others leave their switch",
             evidence={"network": network, "usual_network": expected, "nodes": names},
-            remedy="swap the cables or the addresses back, or order the NICs with NCCL_IB_HCA",
         )

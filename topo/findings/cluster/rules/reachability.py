@@ -72,7 +72,7 @@ def _closed(reach: Reach, plan: Planned) -> Iterator[Finding]:
 def _finding(reach: Reach, plan: Planned, rail: Rail, suspect: Suspect, found: Sequence[Case]) -> Finding:
     rule = found[0][1].rule
     words = [text for text, _ in Counter(case.words for _, case in found).most_common()]
-    failure, remedy = next((one, case.remedy) for one, case in found if case.words == words[0])
+    failure = next(one for one, case in found if case.words == words[0])
     more = f"; {words[1]}" if len(words) == 2 else f"; and {len(words) - 1} more reasons" if words[1:] else ""
     subject, what = _named(suspect, reach.rows[rail].over)
     here, there = reach.nodes[failure.source][failure.way[0]], reach.nodes[failure.target][failure.way[1]]
@@ -81,7 +81,6 @@ def _finding(reach: Reach, plan: Planned, rail: Rail, suspect: Suspect, found: S
         subject,
         f"{what}: {words[0]}{more}",
         effect=_effect(rule, rail, plan),
-        remedy=remedy,
         rail=list(rail),
         pairs=[list(pair) for pair in sorted(suspect.failed)],
         tried=suspect.of,
@@ -142,7 +141,7 @@ def _passed(reach: Reach, sound: Sequence[str]) -> Iterator[Finding]:
     over = ", ".join(row.over for row in reach.rows.values())
     message = f"connections to and from other sound nodes over {over} carry data"
     for rule in (rail_unreachable.RULE, ports_blocked.RULE) if sound else ():
-        yield _about(rule.finding(Level.PASS, "", message, remedy=""), sound)
+        yield _about(rule.finding(Level.PASS, "", message), sound)
 
 
 def _unknown(reach: Reach) -> Iterator[Finding]:

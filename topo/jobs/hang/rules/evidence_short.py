@@ -3,18 +3,13 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import EVIDENCE_SHORT
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status, named
 from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, evidence_of, few, wait
 from railgauge.topo.jobs.hang.standstill import Standstill
 
-COLLECT = (
-    "for the next time: of PyTorch TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_FR_BUFFER_SIZE=2000, "
-    "TORCH_FR_DUMP_TEMP_FILE=/shared/trace_ (before 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE, "
-    "TORCH_NCCL_DEBUG_INFO_TEMP_FILE); of NCCL NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,COLL, "
-    "NCCL_DEBUG_FILE=/shared/nccl.%h.%p; while it hangs ncclras -v on one of its nodes"
-)
 MOST_NODES = 8  # of which the interface is told in the message; the evidence has all
 
 
@@ -42,10 +37,4 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         yield RULE.finding(Level.UNKNOWN, "start", message, bootstraps=known)
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="evidence-short",
-    title="Ranks wait, and what was given does not tell for whom",
-    levels=(Level.UNKNOWN,),
-    remedy=f"give what the other ranks left; {COLLECT}",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=EVIDENCE_SHORT, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import OPERATION_MISMATCH
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.agreement import told_apart
@@ -26,10 +27,4 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         yield RULE.finding(Level.FAIL, few.comm.title, message, **evidence(few.comm, ranks=list(few.behind)))
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="operation-mismatch",
-    title="Ranks called one operation differently: another operation, count, type, operator or root",
-    levels=(Level.FAIL,),
-    remedy="look where the program of the odd ranks takes another way than that of the others",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=OPERATION_MISMATCH, check=_check)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import OPERATION_STUCK
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import named
@@ -32,11 +33,4 @@ def _told(hold: Hold) -> tuple[str, tuple[int, ...]]:
     return said, hold.waiting
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="operation-stuck",
-    title="All ranks have called an operation that does not end",
-    levels=(Level.FAIL, Level.WARN),
-    remedy="GPUs, NVLink or the network between them: dmesg (Xid), railgauge check on their nodes, the ports' error "
-    "counters; a GPU that has not begun it is busy with what was queued before",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=OPERATION_STUCK, check=_check)

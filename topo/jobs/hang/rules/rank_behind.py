@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import RANK_BEHIND
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import named
@@ -55,15 +56,7 @@ def _unnamed(standstill: Standstill) -> Iterator[Finding]:
             if len(lane.unnamed) > 1:
                 parts = ", ".join(f"{ranks} at #{number}" for number, ranks in sorted(lane.unnamed.items()))
                 message = f"ranks of {comm.described} have called different numbers of {name or 'collectives'}: {parts}"
-                remedy = "ncclras -v names them where they are less than half; -f json names all, since NCCL 2.28.7"
-                yield RULE.finding(Level.FAIL, comm.title, message, remedy=remedy, **evidence(comm))
+                yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm))
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="rank-behind",
-    title="Ranks are in an operation that others have not called",
-    levels=(Level.FAIL, Level.WARN),
-    remedy="its stack tells where it is (py-spy dump --pid PID): loading data, saving, or a branch that the others do "
-    "not take. One look at a job that runs shows this too: a second one tells whether it goes on",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=RANK_BEHIND, check=_check)

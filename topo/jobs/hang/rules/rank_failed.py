@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import RANK_FAILED
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import GONE
@@ -21,10 +22,4 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
             yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=ranks, error=error))
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="rank-failed",
-    title="The communicator of ranks has an error, says RAS",
-    levels=(Level.FAIL,),
-    remedy="their NCCL logs say what failed: railgauge log explain",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=RANK_FAILED, check=_check)

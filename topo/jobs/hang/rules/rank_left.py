@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import RANK_LEFT
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status
@@ -18,10 +19,4 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
             yield RULE.finding(Level.WARN, comm.title, message, **evidence(comm, ranks=left))
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="rank-left",
-    title="Some ranks have left a communicator that others are in",
-    levels=(Level.WARN,),
-    remedy="while a job ends this passes; otherwise look for what ended or aborted those ranks' part",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=RANK_LEFT, check=_check)

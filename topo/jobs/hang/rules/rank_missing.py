@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import RANK_MISSING
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status, named
@@ -27,10 +28,4 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
             yield RULE.finding(Level.FAIL, hold.comm.title, message, **evidence_of(hold, hold.silent))
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="rank-missing",
-    title="Ranks are in an operation, and others have left no trace or do not answer",
-    levels=(Level.FAIL,),
-    remedy="look whether its process lives; its last lines, dmesg (out of memory, Xid) and the scheduler say why not",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=RANK_MISSING, check=_check)

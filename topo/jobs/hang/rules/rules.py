@@ -1,24 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All findings of `log hang`, in the order in which they are told: what is sure before what is concluded."""
+"""All rules of `log hang`."""
 
-from railgauge.topo.jobs.hang.rules import (
-    evidence_short,
-    operation_mismatch,
-    operation_stuck,
-    rank_behind,
-    rank_failed,
-    rank_left,
-    rank_missing,
-    start_stuck,
-)
+from railgauge.topo.findings.detectors import found_in
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.jobs.hang.standstill import Standstill
 
-RULES = (
-    rank_failed.RULE,
-    rank_missing.RULE,
-    operation_mismatch.RULE,
-    start_stuck.RULE,
-    rank_behind.RULE,
-    operation_stuck.RULE,
-    rank_left.RULE,
-    evidence_short.RULE,
-)
+RULES: tuple[FileRule[Standstill], ...] = found_in("railgauge.topo.jobs.hang.rules", FileRule)

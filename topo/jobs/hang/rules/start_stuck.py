@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.hang import START_STUCK
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Communicator, Status
@@ -36,11 +37,4 @@ def _why(comm: Communicator, absent: list[int]) -> str:
     return ": all have begun it and none has come through, so that they do not reach each other"
 
 
-RULE: FileRule[Standstill] = FileRule(
-    id="start-stuck",
-    title="Ranks are in the start of a communicator and do not come through",
-    levels=(Level.FAIL,),
-    remedy="look whether all ranks run and make their communicators in one order; NCCL_SOCKET_IFNAME of one network on "
-    "all nodes, all ports between them open (railgauge explain socket-ifname-virtual, ports-blocked)",
-    check=_check,
-)
+RULE: FileRule[Standstill] = FileRule(card=START_STUCK, check=_check)

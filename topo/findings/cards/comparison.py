@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine compared with other nodes of its design, and with an earlier state of itself."""
+
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+
+NODES_DIFFER = Card(
+    id="nodes-differ",
+    title="Nodes of one design differ",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "One node with another driver, firmware, setting or link slows down the whole job: a collective waits for its "
+        "slowest rank, and NICs or MTUs that do not match end in hangs. It takes several nodes to see: railgauge "
+        "cluster check, cluster dump, or the logs of all ranks."
+    ),
+    remedy="make the nodes alike (driver, NCCL release, NCCL_* settings, NICs), or run jobs on those that are",
+    sure="railgauge topo diff NODE-A.tar.zst NODE-B.tar.zst",
+    passes="the nodes are equal",
+    reads=("captures of all nodes",),
+    shows=(
+        "NCCL WARN Detected mixed local Net device counts across ranks (min 7, max 8). Set NCCL_IGNORE_NET_MISMATCH=1",
+        "NCCL WARN Mismatched NCCL version detected : rank 0 2.21.5 rank 8 2.20.5",
+        "NCCL WARN NET/IB : req 0/1 tag 0 peer 10.0.0.4<5> collective mismatch error, local size 496640 remote size "
+        "65536",
+    ),
+    patterns=(
+        Pattern(
+            r"collective mismatch|bytes instead of \d+|[Mm]ismatched NCCL version|mixed local Net device counts"
+            r"|Message truncated",
+            FAIL,
+            "ranks disagree on sizes, releases, or numbers of NICs",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/2428", "https://github.com/NVIDIA/nccl/issues/2397"),
+)
+SLOWER_THAN_BEFORE = Card(
+    id="slower-than-before",
+    title="Slower than the baseline",
+    levels=(WARN, UNKNOWN),
+    about=(
+        "Compared with a capture of the same machine in good state, everything that it has lost shows: lanes, NVLinks, "
+        "ports, devices, paths, and the predicted bandwidth of an all-reduce of 1 GiB."
+    ),
+    remedy="check what was changed at that device since: a cable, a card, a slot, firmware or BIOS",
+    sure="railgauge topo diff BASELINE live",
+    passes="nothing is slower than in the baseline",
+    reads=("the baseline that --against names", "what topo diff compares"),
+)
+CHANGED_SINCE = Card(
+    id="changed-since",
+    title="Different from the baseline",
+    levels=(INFO, UNKNOWN),
+    about=(
+        "A driver, firmware, a kernel, a device in another place: no fault by itself, and the first thing to look at "
+        "when a machine that worked no longer does."
+    ),
+    remedy="make a new baseline when the change is intended: railgauge topo capture -o baseline.tar.zst",
+    sure="railgauge topo diff BASELINE live",
+    passes="nothing else differs from the baseline",
+    reads=("the baseline that --against names", "what topo diff compares"),
+)

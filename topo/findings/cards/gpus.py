@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs, their driver, and the cores next to them."""
+
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+
+DRIVER_MISMATCH = Card(
+    id="driver-mismatch",
+    title="Kernel module and driver libraries are of different releases",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "libcuda and libnvidia-ml work with the kernel module of their own release only. After an update without a "
+        "restart, or in a container with libraries of its own, they differ, and no GPU can be used. A driver older "
+        "than CUDA needs has the same symptoms. railgauge cluster check also compares the driver of several nodes "
+        "(WARN)."
+    ),
+    effect="CUDA and NVML do not start",
+    remedy=(
+        "restart the machine, or unload and load the nvidia modules; leave driver libraries out of container images; "
+        "where the driver is too old for CUDA update it; install one release on all nodes"
+    ),
+    sure="cat /proc/driver/nvidia/version; nvidia-smi",
+    passes="kernel module and libraries are of one release",
+    reads=("/proc/driver/nvidia/version", "nvmlSystemGetDriverVersion", "/usr/lib/*/libnvidia-ml.so.1 (its link)"),
+    shows=(
+        "Failed to initialize NVML: Driver/library version mismatch",
+        "Cuda failure 803 'system has unsupported display driver / cuda driver combination'",
+    ),
+    patterns=(
+        Pattern(
+            r"driver version is insufficient|Driver/library version mismatch|[Cc]uda failure (?:35|803|804)\b",
+            FAIL,
+            "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nvidia-docker/issues/1447",),
+)
+DUPLICATE_GPU = Card(
+    id="duplicate-gpu",
+    title="One GPU is used or listed twice",
+    levels=(FAIL, UNKNOWN),
+    about=(
+        "NCCL compares the bus ids of all ranks on a host and refuses to start when two are equal. Mostly two ranks "
+        "chose one GPU because LOCAL_RANK was not used; a topology file or a virtual machine may also list one GPU "
+        "twice."
+    ),
+    remedy=(
+        "torch.cuda.set_device(LOCAL_RANK) before the first collective, and one launcher that sets "
+        "CUDA_VISIBLE_DEVICES; on several nodes give each container or VM its own GPU, and each host its own host id"
+    ),
+    sure="nvidia-smi -L; print torch.cuda.current_device() and LOCAL_RANK in each rank",
+    passes="every GPU has its own UUID and bus id",
+    reads=("nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo", "a topology file's <gpu>"),
+    shows=(
+        "NCCL WARN Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 1000",
+        "NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1 ...",
+    ),
+    patterns=(Pattern(r"Duplicate GPU detected|Multiple Ranks are using the same GPU", FAIL, "two ranks use one GPU"),),
+    links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/horovod/horovod/issues/3929"),
+)
+MIG_ENABLED = Card(
+    id="mig-enabled",
+    title="A GPU is in MIG mode",
+    levels=(INFO, WARN, UNKNOWN),
+    about=(
+        "A GPU in MIG mode is divided into instances with separate memory. NCCL gets no peer access between them, and "
+        "older releases mistake two instances for one GPU used twice."
+    ),
+    effect="no P2P and no NVLink between its instances or to other GPUs: NCCL goes through host memory",
+    remedy="nvidia-smi -i GPU -mig 0 for GPUs that collectives use",
+    sure="nvidia-smi -L lists MIG devices",
+    passes="no GPU is in MIG mode",
+    reads=("nvmlDeviceGetMigMode",),
+    shows=("NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000",),
+    shared_with=("duplicate-gpu",),
+    links=("https://github.com/NVIDIA/nccl/issues/1716",),
+)
+P2P_UNSUPPORTED = Card(
+    id="p2p-unsupported",
+    title="GPUs have no peer access",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "NVML says for each pair whether one GPU may access the other's memory. GeForce cards may not by design, and "
+        "neither may pairs that the chipset cannot connect; data-centre GPUs on NVLink or below one switch should. "
+        "NCCL then goes through host memory (SHM), or finds no transport at all where that is turned off."
+    ),
+    effect="NCCL uses shared memory on the host (SHM) between them",
+    remedy=(
+        "nothing on GeForce or where GPUs are far apart; otherwise check ACS and IOMMU in the BIOS and "
+        "NVreg_RegistryDwords of the nvidia module, and look for NCCL_*_DISABLE; NCCL_P2P_DISABLE=1 shows whether P2P "
+        "is the cause, NCCL_CUMEM_HOST_ENABLE=0 helps where shm.cc reports it"
+    ),
+    sure="nvidia-smi topo -p2p r and nvidia-smi topo -p2p w; railgauge topo paths shows each pair",
+    passes="every pair of GPUs has peer access",
+    reads=("nvmlDeviceGetP2PStatus",),
+    shows=(
+        "NCCL WARN P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case given ...",
+        "NCCL INFO P2P is disabled between connected GPUs 1 and 0. You can repress this message with "
+        "NCCL_IGNORE_DISABLED_P2P=1.",
+        "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'",
+        "NCCL WARN No transport found for rank 2[b1000] -> rank 1[5e000]",
+        "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",
+    ),
+    patterns=(
+        Pattern(
+            r"[Cc]uda failure (?:217\b|'peer access is not supported)|peer access is not supported between",
+            FAIL,
+            "CUDA gives no peer access between two GPUs",
+        ),
+        Pattern(r"No transport found for rank", FAIL, "no transport connects two ranks"),
+        Pattern(
+            r"P2P is disabled between", WARN, "the driver gives no peer access between two GPUs that are connected"
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/1309", "https://github.com/NVIDIA/nccl/issues/1637"),
+)
+GPU_NIC_FAR = Card(
+    id="gpu-nic-far",
+    title="A GPU is far from every NIC",
+    levels=(INFO, WARN, UNKNOWN),
+    about=(
+        "GPUDirect RDMA is used up to path type PXB: GPU and NIC below one PCIe switch. A NIC in the wrong slot, or "
+        "one that is missing, leaves its GPU with a NIC behind the root complex or on the other socket."
+    ),
+    remedy=(
+        "move the NIC to the slot behind that GPU's switch; check whether a NIC is down or missing (ib-port-down); "
+        "railgauge gdr check names the condition that fails for each GPU and NIC"
+    ),
+    sure="railgauge topo show --view matrix: PIX or PXB between each GPU and its NIC",
+    passes="the GPUs are as near to a NIC as most of them, or none is behind a switch by design",
+    reads=("/sys/bus/pci/devices", "/sys/class/infiniband"),
+    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",),
+    shared_with=("peermem-missing",),
+    links=("https://github.com/NVIDIA/nccl/issues/246", "https://github.com/NVIDIA/nccl/issues/2097"),
+)
+NUMA_MISBOUND = Card(
+    id="numa-misbound",
+    title="A process may use no core next to its GPU",
+    levels=(INFO, WARN, UNKNOWN),
+    about=(
+        "NCCL keeps a rank's threads on the cores next to its GPU, but only on those that the process may use. With a "
+        "mask of the other socket it leaves them there. Check inside the launched process, not in a login shell."
+    ),
+    effect="proxies and host buffers work across the link between the sockets; NCCL does not widen the mask",
+    remedy=(
+        "mpirun --bind-to none or --map-by numa, srun --cpu-bind, a container's cpuset of the GPU's socket; railgauge "
+        "topo bind writes the binding"
+    ),
+    sure="taskset -cp $$ in the job; nvidia-smi topo -m, column CPU Affinity",
+    passes="this process may use cores next to every GPU",
+    reads=("sched_getaffinity", "/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
+    shows=("NCCL INFO ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-3. (GPU affinity = 0-31 ; CPU affinity = 0-3).",),
+    hints=("NCCL INFO Setting affinity for GPU 0 to 32-63",),
+    links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
+)
+CPU_GOVERNOR = Card(
+    id="cpu-governor",
+    title="The CPU clock is not kept up",
+    levels=(INFO, WARN, UNKNOWN),
+    about=(
+        "NCCL's proxy threads sleep and wake for each chunk. With a governor that lowers the clock when idle, small "
+        "messages take longer and vary. powersave of acpi-cpufreq is the lowest clock; of intel_pstate it is not."
+    ),
+    remedy="cpupower frequency-set -g performance",
+    sure="cpupower frequency-info",
+    passes="every core has the governor performance",
+    reads=(
+        "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+        "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver",
+    ),
+    links=("https://github.com/NVIDIA/nccl-tests/issues/293",),
+)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network between nodes: hosts, interfaces, addresses, routes and firewalls."""
+
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+
+HOST_ID_COLLISION = Card(
+    id="host-id-collision",
+    title="NCCL cannot tell a host from others",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "NCCL takes ranks to be on one host when host name and boot id are equal (or NCCL_HOSTID, where it is set). "
+        "Cloned VMs and containers without a boot id look like one host that has its GPUs twice."
+    ),
+    effect="NCCL assumes that ranks of hosts with equal ids share memory and GPUs, and stops or hangs",
+    remedy="give each host its own name, or set NCCL_HOSTID to a different value on each",
+    sure="cat /proc/sys/kernel/random/boot_id on every node: no two are equal; railgauge cluster check compares them",
+    passes="host name and boot id identify this host",
+    reads=("/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id", "NCCL_HOSTID"),
+    shows=("NCCL WARN Duplicate GPU detected : rank 8 and rank 0 both on CUDA device 1b000",),
+    shared_with=("duplicate-gpu",),
+    links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/NVIDIA/nccl/issues/324"),
+)
+SOCKET_IFNAME_VIRTUAL = Card(
+    id="socket-ifname-virtual",
+    title="NCCL uses an interface that reaches no other machine",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "Without NCCL_SOCKET_IFNAME NCCL chooses by name alone: ib* first, then any but docker*, lo and virbr*. "
+        "Container bridges, tunnels and veth ends look like usable interfaces. A list that excludes, as ^docker0, "
+        "replaces that order and admits lo. The first interface carries the bootstrap: ranks of other nodes cannot "
+        "connect to it."
+    ),
+    remedy=(
+        "set NCCL_SOCKET_IFNAME to the interface that all nodes have in one network, such as NCCL_SOCKET_IFNAME==eth0 "
+        "(= means the whole name)"
+    ),
+    sure="NCCL_DEBUG=INFO: the interface after 'Bootstrap :'; then ping its address from another node",
+    passes="the interfaces that NCCL uses lead to other machines, as far as their names and kinds tell",
+    reads=("getifaddrs", "/sys/class/net/*/{device,uevent}", "NCCL_SOCKET_IFNAME"),
+    shows=("NCCL WARN socketPollConnect: Connect to 172.17.0.1<56849> returned 113(No route to host)",),
+    shared_with=("ports-blocked",),
+    hints=(
+        "NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>",
+        "NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>",
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/913", "https://github.com/NVIDIA/nccl/issues/286"),
+)
+SOCKET_IFNAME_NOMATCH = Card(
+    id="socket-ifname-nomatch",
+    title="NCCL_SOCKET_IFNAME matches no interface",
+    levels=(INFO, FAIL, UNKNOWN),
+    about=(
+        "The setting is a list of prefixes; = asks for whole names, ^ excludes, each once and in front of the whole "
+        "list. Where it matches no interface that is up and has an address NCCL does not start."
+    ),
+    remedy="name an interface that ip -br address shows UP with an address on every node, or unset the setting",
+    sure="railgauge env; ip -br address",
+    passes="NCCL_SOCKET_IFNAME is unset, or every entry names an interface with an address",
+    reads=("NCCL_SOCKET_IFNAME", "getifaddrs"),
+    shows=("NCCL WARN Bootstrap : no socket interface found", "NCCL WARN NET/Socket : no interface found"),
+    patterns=(
+        Pattern(
+            r"no (?:socket )?interface found|Socket creation failed",
+            FAIL,
+            "NCCL finds no interface to connect to the other ranks",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/177",),
+)
+RAIL_UNREACHABLE = Card(
+    id="rail-unreachable",
+    title="A rail has no routable address, or no path to other nodes",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "NCCL uses every RDMA port that is ACTIVE. One whose interface lost its address has only link-local GIDs, and "
+        "RoCE v1 has no IP header: its peers on other nodes are reached at best within one switch, and connecting "
+        "fails or hangs while the other rails work. A missing route, a cable in another switch, swapped rails and a "
+        "wrong VLAN have the same effect: cluster check connects all nodes with each other, rail by rail."
+    ),
+    remedy=(
+        "give the interface its own address and a route to the peers (ip route get ADDRESS from OWN-ADDRESS); check "
+        "cable, VLAN, the switch's flow control and swapped rails; or leave the port out: NCCL_IB_HCA, "
+        "NCCL_SOCKET_IFNAME"
+    ),
+    sure="ip -br address show dev NETDEV; show_gids; ip route get ADDRESS from OWN-ADDRESS; ip neighbour",
+    passes="each RoCE port that NCCL uses has a routable GID of RoCE v2",
+    reads=(
+        "/sys/class/infiniband/*/ports/*/gids",
+        "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs",
+        "connections between nodes (cluster check)",
+    ),
+    shows=(
+        "NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
+        "NCCL WARN NET/IB: Got completion from peer 10.0.0.4<50396> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=0",
+        "NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable",
+    ),
+    patterns=(
+        Pattern(
+            r"Got completion.*(?:error 12\b|RETRY_EXC_ERR|error 5\b|WR_FLUSH)",
+            FAIL,
+            "a NIC's messages were not acknowledged: its peer is not reachable, or packets are lost",
+        ),
+        Pattern(r"ibv_modify_qp failed.*Network is unreachable", FAIL, "a NIC has no route to the GID of its peer"),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/2013", "https://github.com/NVIDIA/nccl/issues/1933"),
+)
+RP_FILTER_STRICT = Card(
+    id="rp-filter-strict",
+    title="Strict reverse-path filters between interfaces of one network",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "With several interfaces in one subnet the kernel answers and routes by the first of them. rp_filter=1 then "
+        "drops packets that arrive at the others, and connections hang between some pairs only."
+    ),
+    remedy=(
+        "sysctl net.ipv4.conf.all.rp_filter=2, arp_ignore=1 and arp_announce=2; better: one network or one policy "
+        "route for each rail"
+    ),
+    sure="nstat -az TcpExtIPReversePathFilter; ip route get ADDRESS",
+    passes="no two interfaces of one network have a strict rp_filter",
+    reads=(
+        "/proc/sys/net/ipv4/conf/*/rp_filter",
+        "addresses and prefixes of interfaces",
+        "connections between nodes, and /proc/net/netstat meanwhile (cluster check)",
+    ),
+    shows=("NCCL WARN socketPollConnect: Connect to 10.0.0.4<56849> returned 110(Connection timed out)",),
+    shared_with=("ports-blocked",),
+    links=("https://github.com/NVIDIA/nccl/issues/388",),
+)
+PORTS_BLOCKED = Card(
+    id="ports-blocked",
+    title="A firewall may block connections between nodes",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "The bootstrap and the socket transport listen on ports that the kernel chooses (ip_local_port_range); NCCL "
+        "has no setting for them. firewalld and ufw reject those by default: 'No route to host' on a reachable host "
+        "means a firewall that rejects. cluster check connects all nodes with each other."
+    ),
+    remedy=(
+        "allow all TCP between the nodes (ufw allow from SUBNET; firewalld: zone trusted for the interface), and check "
+        "that both ends use an interface of one network"
+    ),
+    sure="nc -l 50000 on one node and nc -zv NODE 50000 on another; nft list ruleset as root",
+    passes="no packet filter is loaded as a kernel module, and there are enough local ports",
+    reads=(
+        "/sys/module/{nf_tables,ip_tables}",
+        "/etc/ufw/ufw.conf",
+        "/proc/sys/net/ipv4/ip_local_port_range",
+        "connections between nodes (cluster check)",
+    ),
+    shows=(
+        "NCCL WARN socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host)",
+        "NCCL WARN socketStartConnect: Connect to 10.0.0.2<45763> failed : Software caused connection abort",
+        "NCCL WARN Call to connect to 10.0.0.2<45763> failed : Connection refused",
+    ),
+    patterns=(
+        Pattern(
+            r"No route to host|Connection refused|Software caused connection abort"
+            r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
+            FAIL,
+            "a rank cannot connect to another one's port",
+            common=True,
+            general=True,
+        ),
+    ),
+    links=("https://github.com/sgl-project/sglang/issues/3820", "https://github.com/NVIDIA/nccl-tests/issues/162"),
+)
