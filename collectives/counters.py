@@ -13,7 +13,7 @@ from railgauge.topo.facts.sources.gpu_counters import TIMEOUT_S
 from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
 from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.counted import Planned
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.topo.findings.traffic.read import read_counters
 from railgauge.topo.machine import live_reader
 from railgauge.transports.connect import End
@@ -47,7 +47,7 @@ class Counters:
         self._before = _read() if self._reads else ()
         group.all_gather_bytes(b"", group.job.timeout_s + READ_WITHIN_S)
 
-    def link_traffic(self, ends: Mapping[Wire, End], shown: int = 0) -> list[Passage]:
+    def link_traffic(self, ends: Mapping[Wire, End], shown: int = 0) -> list[LinkTraffic]:
         """Read them again, once all ranks have moved their data, and compare; all ranks call it together.
 
         Args:
@@ -63,7 +63,7 @@ class Counters:
         planned = self._planned(ends)
         planned[MEMORY, Way.SENT] += shown
         told = self._group.all_gather([(*place, size) for place, size in planned.items()], list[tuple[str, Way, int]])
-        found: list[Passage] = []
+        found: list[LinkTraffic] = []
         if self._reads:
             here: Counter[tuple[str, Way]] = Counter()
             for network, sizes in zip(self._networks, told, strict=True):
@@ -71,7 +71,7 @@ class Counters:
                     here.update({(link, way): size for link, way, size in sizes})
             found = self._settled(here)
         limit_s = self._group.job.timeout_s + READ_WITHIN_S
-        return [one for each in self._group.all_gather(found, list[Passage], limit_s) for one in each]
+        return [one for each in self._group.all_gather(found, list[LinkTraffic], limit_s) for one in each]
 
     def _planned(self, ends: Mapping[Wire, End]) -> Counter[tuple[str, Way]]:
         """What this rank has moved over each link; traffic through shared memory counts at the sender."""
@@ -89,7 +89,7 @@ class Counters:
         """The ports of a NIC of NET/IB, which share its traffic; the interface of NET/Socket."""
         return self._ports.get(device) or [self._interfaces[device]]
 
-    def _settled(self, planned: Planned) -> list[Passage]:
+    def _settled(self, planned: Planned) -> list[LinkTraffic]:
         """Compare, and where something is missing repeat until delayed counters are up to date."""
         deadline = time.monotonic() + SETTLED_S
         while True:

@@ -17,7 +17,7 @@ from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.report.nccl_tests import average_busbw
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import RunError, verdict_of
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.render.findings import record
 from railgauge.topo.values.printable import one_line
@@ -158,7 +158,7 @@ class RunDocument:
     """Why hosts did not use NET/IB; None if they did, or with one host."""
     timed: tuple[Timed, ...] = ()
     """What --tune measured; `measured` in the document, which is not read back."""
-    link_traffic: list[Passage] | None = None
+    link_traffic: list[LinkTraffic] | None = None
     """The link traffic of all hosts; None where it was not requested. `counters` in the document, likewise."""
     engine: str = Engine.RAILGAUGE
     of_nccl: NcclFacts | None = None

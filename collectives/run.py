@@ -37,7 +37,7 @@ from railgauge.collectives.report import nccl_tests
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
 from railgauge.topo.errors import RunError, UsageError, VerificationError, described
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS, Network, choose_network
@@ -61,7 +61,7 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
     boards: tuple[SharedSegment, ...] = ()
-    link_traffic: list[Passage] | None = None
+    link_traffic: list[LinkTraffic] | None = None
     nodes: int = 1
     device: Device = Device.CPU
     network: Network = SOCKETS

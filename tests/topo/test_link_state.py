@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of links: what both ends can do, twins, ports, what is below a switch; NVLinks that are down or look so."""
+"""The judge of links: what both ends support, twins, ports, what is below a switch; NVLinks that are down or look so."""
 
 from dataclasses import replace
 

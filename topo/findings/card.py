@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A card: all that is said of one finding, whoever finds it. The cards themselves are data, in the folder cards/.
+"""A card: the words of one finding, for every detector. The cards themselves are data, in the folder cards/.
 
 Detectors hold code and import the card that they report under, so that one id has one title and one remedy in every
 command; `explain`, `log explain` and the tables of the documentation are made from cards alone.
@@ -41,10 +41,10 @@ class Area(StrEnum):
 
 
 class Pattern(NamedTuple):
-    """The words by which a finding shows in a line of a log, in one or several releases of NCCL and other programs.
+    """The words of a finding in a log line, in one or several releases of NCCL and other programs.
 
-    regex: what a line has to contain. meaning: what it says, in plain words. common: other programs use the same
-    words, so that only NCCL's own lines count. general: it counts only where no pattern that is not general matches.
+    regex: what a line must contain. meaning: what it says, in plain words. common: other programs use the same
+    words, so that only NCCL's own lines count. general: it counts only if no specific pattern matches.
     """
 
     regex: str
@@ -62,7 +62,7 @@ class Card:
     matters. effect: what follows from it, where that is the same everywhere. remedy: what to do. sure: how to be sure,
     with a command. passes: what is true where nothing is found. reads: what is looked at. shows: lines of logs by which
     `log explain` recognises it. shared_with: ids that have such a line as well, one of which `log explain` may name.
-    hints: lines that sound jobs print too, to compare by eye. patterns: what recognises its lines, in all releases.
+    hints: lines that healthy jobs print too, to compare by eye. patterns: what recognises its lines, in all releases.
     links: where users met it.
     """
 
@@ -127,13 +127,13 @@ def _file(area: Area) -> str:
 
 
 def in_order(found: Iterable[Card]) -> list[Card]:
-    """Some cards in the order of all. No other file is loaded for that: those that they are of have been."""
+    """Some cards in the order of all. Loads no other file of cards."""
     loaded = (area for area in Area if _file(area) in sys.modules)
     places = {card.id: place for place, card in enumerate(card for area in loaded for card in in_area(area))}
     return sorted(found, key=lambda card: places[card.id])
 
 
 def other_causes(card: Card) -> tuple[str, ...]:
-    """The ids that have lines of logs in common with a card."""
+    """The ids that share log lines with a card."""
     others = (other for other in cards().values() if card.id in other.shared_with or other.id in card.shared_with)
     return tuple(other.id for other in others)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The detectors of a folder: whichever of its modules has a RULE."""
+"""The detectors of a folder: its modules with a RULE."""
 
 import pkgutil
 from importlib import import_module

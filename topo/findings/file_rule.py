@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule about files of one kind is: a card, and how to see what it is about."""
+"""A rule about files of one kind: a card, and its check."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ File = TypeVar("File")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRule(Generic[File]):
-    """A detector: the card under which it reports, and the check itself."""
+    """A detector: the card of its findings, and the check."""
 
     card: Card
     check: Callable[[File], Iterable[Finding]]
@@ -39,13 +39,13 @@ class FileRule(Generic[File]):
         return self.card.finding(level, subject, message, effect=effect, fix=fix, line=line, evidence=evidence)
 
     def find(self, file: File, subject: str = "") -> list[Finding]:
-        """What the check finds in a file, guarded; `subject`: of the UNKNOWN of a rule that fails by itself."""
+        """What the check finds in a file, guarded; `subject`: that of UNKNOWN if the rule itself fails."""
         return guarded(self.id, subject, lambda: self.check(file))
 
 
 def guarded(identifier: str, subject: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """What a rule finds. Where it fails by itself, UNKNOWN with the error comes behind what it had found until then, so
-    that the other rules still report; errors that are raised on purpose, such as InputError, pass.
+    """The findings of a rule. If it fails, they end with UNKNOWN and the error, so that the other rules still report;
+    errors raised on purpose, such as InputError, pass.
     """
     found: list[Finding] = []
     try:
@@ -58,13 +58,13 @@ def guarded(identifier: str, subject: str, look: Callable[[], Iterable[Finding]]
 
 
 def failed(identifier: str, subject: str, error: Exception) -> Finding:
-    """UNKNOWN for a rule that could not answer because of an error of railgauge itself."""
+    """UNKNOWN for a rule that could not answer because of an error in railgauge."""
     said = described(error)
     return Finding(
         id=identifier,
         level=Level.UNKNOWN,
         subject=subject,
-        message=f"an error of railgauge itself: {said}",
+        message=f"internal error of railgauge: {said}",
         evidence={"error": said},
         error=said,
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings: what a check saw, how bad it is, what follows from it and how to fix it.
+"""Findings: what a check found, how serious it is, its effect and how to fix it.
 
-A finding tells only what its evidence shows. What could not be looked at is UNKNOWN, and never PASS.
+A finding states only what its evidence shows. What could not be checked is UNKNOWN, never PASS.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """How bad a finding is: PASS < INFO < WARN < FAIL; UNKNOWN stands beside them."""
+    """The level of a finding: PASS < INFO < WARN < FAIL; UNKNOWN is apart from them."""
 
     PASS = "PASS"
     INFO = "INFO"
@@ -25,7 +25,7 @@ ORDER = (Level.PASS, Level.INFO, Level.WARN, Level.FAIL)
 
 
 class Since(StrEnum):
-    """What a finding is beside the same of an earlier check; UNKNOWN where that could not look."""
+    """A finding compared with that of an earlier check; UNKNOWN if that could not look."""
 
     NEW = "new"
     WORSE = "worse"
@@ -38,8 +38,8 @@ class Since(StrEnum):
 class Finding:
     """One finding of the stable id `id` about `subject` (a bus id, a device's name) on `host` ("" when unnamed).
 
-    `evidence` holds the values that were seen, units in their names; `effect` names the quantity that follows where
-    it can be computed; `path` and `line` (1-based) say where a file is meant; `since` is None without a baseline.
+    `evidence` holds the values that were seen, units in their names; `effect` gives the quantity lost if
+    it can be computed; `path` and `line` (1-based) are the place in a file; `since` is None without a baseline.
     `error`: of railgauge itself, which kept a rule from its answer; the command then ends with 70.
     """
 
@@ -58,12 +58,12 @@ class Finding:
 
 
 def by_line(finding: Finding) -> tuple[bool, int, int, str]:
-    """A sort key for findings about a file: by line, those without one last, the worst of a line first."""
+    """A sort key for findings about a file: by line, those without a line last, the worst of a line first."""
     return finding.line is None, finding.line or 0, -LEVELS.index(finding.level), finding.id
 
 
 def at_or_above(findings: Iterable[Finding], level: Level) -> tuple[Finding, ...]:
-    """The findings at `level` or worse. UNKNOWN counts only when `level` is UNKNOWN, and then beside FAIL alone."""
+    """The findings at `level` or worse. UNKNOWN counts only if `level` is UNKNOWN, together with FAIL."""
     if level is Level.UNKNOWN:
         return tuple(finding for finding in findings if finding.level in (Level.FAIL, Level.UNKNOWN))
     counted = ORDER[ORDER.index(level) :]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the model as text and JSON; each takes records and returns what to print."""
+"""Answers as text and JSON; each module takes records and returns the text to print."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bindings as launchers take them: shell variables, Open MPI's rankfile, options of srun and numactl; and as text."""
+"""Bindings for launchers: shell variables, Open MPI's rankfile, options of srun and numactl; and as text."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ LAUNCHERS_NODE = re.compile(r"\+n[0-9]+")
 
 
 def _ports(nets: Sequence[Node], all_nets: Sequence[Node]) -> str:
-    """The NICs as a list for a shell to read. InputError for a name that no device has."""
+    """The NICs as a list for a shell. InputError for an invalid name."""
     names = dict.fromkeys(port_names([net for net in nets if net.name], all_nets))
     for name in names:
         if not PORT.fullmatch(name):
@@ -57,7 +57,7 @@ def environment(bindings: Sequence[Binding], all_nets: Sequence[Node]) -> str:
     """A shell script to source or eval: the job's GPUs, and within a rank that rank's CPUs and NICs.
 
     Raises:
-        InputError: a NIC has a name that no device has.
+        InputError: the name of a NIC is invalid.
     """
     lines = [
         f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={_devices(bindings)}",
@@ -89,10 +89,10 @@ def _devices(bindings: Sequence[Binding]) -> str:
 def rankfile(bindings: Sequence[Binding], hosts: Sequence[str]) -> str:
     """Open MPI's rankfile (4.1 and 5): the cores of each rank by hwloc's logical number, host after host.
 
-    For bindings with known CPUs alone (`unknown`), as srun's options and numactl's are.
+    Only for bindings with known CPUs (`unknown`), as srun's options and numactl's are.
 
     Raises:
-        InputError: a host has a name that no host has.
+        InputError: the name of a host is invalid.
     """
     lines = []
     for host in hosts:
@@ -113,7 +113,7 @@ def slurm(bindings: Sequence[Binding], nodes: int) -> str:
 
 
 def numactl(bindings: Sequence[Binding]) -> str:
-    """What to put before the command of each rank, a line a rank."""
+    """The prefix for the command of each rank, a line a rank."""
     return "".join(f"numactl --physcpubind={listed(b.cpus)}{_memory(b)} # rank {b.rank}\n" for b in bindings)
 
 
@@ -122,5 +122,5 @@ def _memory(binding: Binding) -> str:
 
 
 def unknown(bindings: Sequence[Binding]) -> list[str]:
-    """The GPUs whose CPUs nobody knows."""
+    """The GPUs with unknown CPUs."""
     return [f"GPU{b.gpu.dev}" for b in bindings if not b.cpus]

@@ -9,15 +9,15 @@ COLUMNS = 80
 
 
 def card_text(card: Card) -> str:
-    """All that the card says; parts that it does not have are left out."""
+    """The whole card, without parts that it does not have."""
     parts = (
         f"{card.id}: {card.title} ({', '.join(card.levels)})",
         _paragraph("", card.about),
-        _paragraph("What follows: ", card.effect),
+        _paragraph("Effect: ", card.effect),
         _listed("How it shows in logs", card.shows),
-        _paragraph("The same lines come from: ", ", ".join(other_causes(card))),
-        _listed("Compare in logs, where sound jobs print such lines too", card.hints),
-        _listed("What is read", card.reads),
+        _paragraph("Other causes of the same lines: ", ", ".join(other_causes(card))),
+        _listed("Compare in logs (healthy jobs print such lines too)", card.hints),
+        _listed("Reads", card.reads),
         _paragraph("How to be sure: ", card.sure),
         _paragraph("How to fix it: ", card.remedy),
         _listed("Seen in", card.links),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `check` answers: its findings (railgauge/findings/1), and what has changed since a baseline."""
+"""The answer of `check`: its findings (railgauge/findings/1), and the changes since a baseline."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of many nodes (railgauge/cluster/1): each design, what is odd beside the nodes where it is, and facts
+"""A comparison of many nodes (railgauge/cluster/1): each design, the nodes that deviate and how, and facts
 without a majority.
 """
 
@@ -13,10 +13,10 @@ from railgauge.topo.render.palette import Ink, Line
 from railgauge.topo.values.node_names import folded
 
 MOST = 12  # differences that the same nodes have in common, in the text; the JSON has all
-COLUMN = 24  # characters that folded names may take before what is said of them
+COLUMN = 24  # characters for folded names before their text
 Told = TypeVar("Told", Difference, Split)
 Row = tuple[str, str, Ink]
-"""Names or a title in an ink, and what is said of them."""
+"""Names or a title in an ink, and their text."""
 
 
 def report_lines(report: Report, width: int | None = None) -> Iterator[Line]:
@@ -63,7 +63,7 @@ def _agreement(group: Group) -> str:
 
 
 def _table(rows: Iterable[tuple[str, list[str]]], ink: Ink) -> Iterator[Row]:
-    """Names, and beside them what is said of them; names that are too long stand above it."""
+    """Names, and next to them their text; names that are too long stand above it."""
     rows = list(rows)
     column = max((len(names) for names, _ in rows if len(names) <= COLUMN), default=2)
     for names, texts in rows:
@@ -87,10 +87,10 @@ def _split_texts(splits: Iterable[Split]) -> list[str]:
 
 
 def _folded(told: Iterable[Told]) -> Iterator[tuple[Told, int]]:
-    """What is told of several things of a kind in the same words: once, and of how many more."""
+    """Equal texts about several devices of a kind: once, with the number of further ones."""
     found: dict[Hashable, list[Told]] = {}
     for one in told:
-        said = (one.value, one.majority, one.votes, one.of) if isinstance(one, Difference) else one.camps
+        said = (one.value, one.majority, one.votes, one.of) if isinstance(one, Difference) else one.groups
         found.setdefault((one.subject.kind, one.what, said), []).append(one)
     return ((alike[0], len(alike) - 1) for alike in found.values())
 
@@ -104,7 +104,7 @@ def _nodes(count: int) -> str:
 
 
 def cluster_document(report: Report) -> dict[str, Any]:
-    """All fields but the head's. Differences are told for each node by itself."""
+    """All fields but the head's. Differences are given for each node."""
     return {
         "nodes": [name for group in report.groups for name in group.nodes],
         "groups": [_group_record(group) for group in report.groups],
@@ -135,5 +135,5 @@ def _difference_record(one: Difference, node: str) -> dict[str, Any]:
 
 
 def _split_record(one: Split) -> dict[str, Any]:
-    camps = [{"value": value, "nodes": folded(names), "count": len(names)} for value, names in one.camps]
-    return {"what": one.what, "subject": one.subject.id, "values": camps, "message": split_text(one)}
+    groups = [{"value": value, "nodes": folded(names), "count": len(names)} for value, names in one.groups]
+    return {"what": one.what, "subject": one.subject.id, "values": groups, "message": split_text(one)}

@@ -19,7 +19,7 @@ def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:
         for finding in findings
         if finding.level != "PASS"
     )
-    lines = ["# TYPE railgauge_finding gauge", "# HELP railgauge_finding What railgauge check found; 1 for each."]
+    lines = ["# TYPE railgauge_finding gauge", "# HELP railgauge_finding Findings of railgauge check; 1 for each."]
     lines += [
         _sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
         for name, level, subject, where in told

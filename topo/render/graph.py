@@ -47,7 +47,7 @@ def rank_lines(system: System, graph: Graph) -> list[str]:
 
 
 def numbered_otherwise(system: System) -> Iterator[str]:
-    """Which GPU each rank is, where one has another number."""
+    """The GPU of each rank whose number differs."""
     if any(node.kind is NodeKind.GPU and node.dev != node.rank for node in system.ranks):
         yield "ranks: " + ", ".join(f"{node.rank} is {names_of(node)[0]}" for node in system.ranks)
 

@@ -86,7 +86,7 @@ def _call(call: Call) -> dict[str, Any]:
 
 
 def hang_text(scene: Scene) -> str:
-    """Where the ranks of each communicator stand, those that stand alike in one line."""
+    """Where the ranks of each communicator stand, equal ones in one line."""
     held = {id(hold.lane) for hold in Standstill(scene).holds}
     order = sorted(scene.communicators.values(), key=lambda comm: not _is_odd(comm, held))
     lines: list[str] = []
@@ -123,7 +123,7 @@ def _rows(comm: Communicator, held: set[int]) -> Iterator[str]:
 
 
 def _standings(name: str, lane: Lane) -> Iterator[str]:
-    """A line for all ranks that stand alike, those that have come least far last."""
+    """A line for all ranks in the same state, those furthest behind last."""
     alike: dict[tuple[int, str], list[int]] = {}
     for rank, track in sorted(lane.tracks.items()):
         alike.setdefault((-track.entered, _standing(name, track)), []).append(rank)

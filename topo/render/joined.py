@@ -33,7 +33,7 @@ def _head(joined: Joined) -> Iterator[str]:
 
 
 def _shared_nics(joined: Joined) -> Iterator[str]:
-    """The NICs that rings share, those alike of several nodes told once."""
+    """The NICs that rings share, equal ones of several nodes once."""
     groups: dict[tuple[int, bool, int, float], list[int]] = {}
     for nic in joined.shared_nics:
         groups.setdefault((nic.dev, nic.leaves, nic.rings, nic.share), []).append(nic.node)
@@ -74,7 +74,7 @@ def _rings(joined: Joined) -> Iterator[str]:
 
 
 def _rails(what: str, edges: list[Edge]) -> str:
-    """How many steps go over the network, and how many of them from one rail to another."""
+    """The number of steps over the network, and of those from one rail to another."""
     across = [edge for edge in edges if edge.nets is not None]
     off = sum(edge.leaves_rail for edge in across)
     if not across:

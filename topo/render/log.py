@@ -98,7 +98,7 @@ def log_text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
         ("channels", _channels(log)),
         ("connections", _connections(log)),
         ("what the topology allows", list(allowed)),
-        ("how to be sure of the causes", _next(verdict.findings)),
+        ("how to confirm the causes", _next(verdict.findings)),
     )
     return "\n\n".join("\n".join(_part(title, rows)) for title, rows in parts if rows)
 
@@ -112,7 +112,7 @@ def _part(title: str, rows: list[str]) -> Iterator[str]:
 
 
 def _next(findings: Iterable[Finding]) -> list[str]:
-    """The checks on the machines that tell causes of the same lines apart, and what explains each."""
+    """The checks on the machines that distinguish causes of the same lines, and the command that explains each."""
     named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
     options = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
     look = [f"on the machines: railgauge check {options}"] if options else []
@@ -120,7 +120,7 @@ def _next(findings: Iterable[Finding]) -> list[str]:
 
 
 def _nodes(log: Log) -> list[str]:
-    """A line for each set of nodes that say the same."""
+    """A line for each set of nodes with the same facts."""
     same: defaultdict[str, list[str]] = defaultdict(list)
     for host in log.hosts:
         node = _node(log, host)

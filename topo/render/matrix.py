@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The matrix of `nvidia-smi topo -m`: how GPUs and NICs reach each other, with its letters, legend and affinities.
 
-Letters come from the plain wires, before NCCL's changes. PHB and NODE are told apart where host bridges are known,
+Letters come from the plain wires, before NCCL's changes. PHB and NODE are distinguished if host bridges are known,
 which a topology XML does not hold.
 """
 
@@ -40,7 +40,7 @@ AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 class Matrix:
     """Cells by row, the first row being the header; `nics` names the NIC columns; `legend` explains the letters.
 
-    `unknown` says what the cells do not tell, and why; "" where they tell all.
+    `unknown`: what the cells do not show, and why; "" if nothing is missing.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -120,7 +120,7 @@ def _place(cards: dict[str, Node], found: dict[tuple[int, str], Place], node: No
 
 
 def _nvlinks(system: System, card: Node, peer: Node) -> int:
-    """How many NVLinks two cards have in common: directly, or through an NVSwitch as many as the poorer one has."""
+    """The number of NVLinks between two cards: directly, or through an NVSwitch as many as the poorer one has."""
     own = {link.target: link.gb_per_s for link in system.links_of(card.id) if link.kind is LinkKind.NVL}
     if peer.id in own:
         return nvlink_count(card, own[peer.id])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and figures as people know them, for what NCCL's XML and model give as numbers.
+"""Names and figures in common use, for numbers in NCCL's XML and model.
 
 GPUs by compute capability (CUDA C++ Programming Guide); CPUs by family and model (Linux: arch/x86/include/asm/
 intel-family.h, arch/x86/kernel/cpu/amd.c, arch/arm64/include/asm/cputype.h).
@@ -78,7 +78,7 @@ def cpu_family(vendor: str | None, family: int, model: int) -> str:
 
 
 def speed_text(gb_per_s: float) -> str:
-    """A bandwidth; NCCL's stand-in for a wire that never limits is no figure."""
+    """A bandwidth; NCCL's value for an unlimited link is not shown."""
     return f"{gb_per_s:g} GB/s" if gb_per_s < LOCAL_GB_PER_S else "no limit"
 
 
@@ -90,6 +90,6 @@ def short_speed(gb_per_s: float) -> str:
 
 
 def nvlinks_text(inventory: MachineFacts | None) -> str:
-    """That NVLinks are unknown and why; "" where they are known."""
+    """Why NVLinks are unknown; "" if they are known."""
     why = inventory.no_nvml if inventory and inventory.gpus else None
     return f"NVLinks are unknown: NVML does not answer ({why})" if why else ""

@@ -19,7 +19,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is wrong with a link, in a few words and in full."""
+    """The fault of a link, in brief and in full."""
 
     brief: str
     full: str
@@ -45,18 +45,18 @@ class NodeLinks:
         return self.nvlinks.get(_place(node)) if node.kind is NodeKind.DEV else None
 
     def pci_faults(self, node: Node) -> list[Fault]:
-        """What is wrong with the PCIe link above a node, and above switches that count as part of it."""
+        """The faults of the PCIe link above a node, and above switches that count as part of it."""
         state = self.pci_of(node)
         own = [_pci_fault(state)] if state and state.is_fault else []
         return own + [_named(inner) for inner in self.merged.get(_place(node), ()) if node.kind is NodeKind.PCI]
 
     def nvlink_faults(self, node: Node) -> list[Fault]:
-        """What is wrong with the NVLinks of a node."""
+        """The fault of the NVLinks of a node."""
         state = self.nvlinks_of(node)
         return [_nvlink_fault(state)] if state and state.is_fault else []
 
     def faults(self, node: Node) -> list[Fault]:
-        """All that is wrong with the links of a node."""
+        """All faults of the links of a node."""
         return self.pci_faults(node) + self.nvlink_faults(node)
 
     def between(self, one: Node, other: Node, kind: LinkKind) -> list[Fault]:
@@ -95,7 +95,7 @@ def node_links(system: System, topology: Topology, inventory: MachineFacts | Non
 
 
 def path_faults(links: NodeLinks, system: System, path: Path) -> dict[Link, list[str]]:
-    """What is wrong with the links of a path, by link, of those with a fault."""
+    """The faults of the links of a path, by link."""
     ends = {link: (system.node(link.source), system.node(link.target)) for link in path.links}
     found = {link: [fault.full for fault in links.between(*pair, link.kind)] for link, pair in ends.items()}
     return {link: texts for link, texts in found.items() if texts}
@@ -126,7 +126,9 @@ def _pci_fault(state: PciState) -> Fault:
         parts = (link.now.text, full.text)
         if state.reason is Reason.ENDS_LANES:
             parts = (f"x{link.now.lanes}", f"x{full.lanes}")
-        return Fault(brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends can do {full.text}")
+        return Fault(
+            brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends support {full.text}"
+        )
     if state.reason is Reason.TWINS:
         return Fault(
             brief=f"its twins: {full.text}", full=f"{state.many} of {state.among} such devices have {full.text}"

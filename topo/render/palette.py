@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every colour that railgauge shows: styles on a terminal, and colours of pages and pictures, light and dark.
 
-A colour never says anything alone: words, dashes or the form of points say it too.
+Colour never carries meaning alone: words, dashes or the form of points repeat it.
 """
 
 from collections.abc import Mapping, Sequence

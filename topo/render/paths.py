@@ -144,7 +144,7 @@ def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
 def gdr_text(gdr: GpuDirect) -> str:
     """Whether GPUDirect RDMA is used, and the first condition that fails."""
     level = f"{gdr.level.type} ({gdr.level.source})"
-    near = f"; the distance of {gdr.relay} counts, which relays (PXN)" if gdr.relay else ""
+    near = f"; measured from {gdr.relay}, which relays (PXN)" if gdr.relay else ""
     if gdr.failed is GdrCondition.TOO_FAR:
         return f"off: {gdr.distance} is beyond {level}{near}"
     if gdr.failed is not None:
@@ -159,9 +159,9 @@ def entry(source: str, target: str, path: Path) -> dict[str, Any]:
 
 
 def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> dict[str, Any]:
-    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply.
+    """One path with its reasons and NCCL's decisions on it; p2p and gdr are null if they do not apply.
 
-    faults: what is wrong with links of the path.
+    faults: those of links of the path.
     """
     both = (("send", explanation.sending), ("receive", explanation.receiving))
     return {

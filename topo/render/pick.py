@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pick (railgauge/pick/1): which GPUs, why these, and what is left for others."""
+"""A pick (railgauge/pick/1): the GPUs, the reasons, and the GPUs left for others."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ from railgauge.topo.render.binding import port_names
 
 
 def pick_lines(pick: Pick) -> list[str]:
-    """The choice, its figures, what is left, and the next best with what speaks against it."""
+    """The choice, its figures, the rest, and the next best with the reason against it."""
     best = pick.best
     lines = [names(best.gpus), f"  ring       {speed(best.ring_gb_per_s)}{_limit(best)}"]
     lines.append(f"  NICs       {_types(best.net_types)}")
@@ -50,7 +50,7 @@ def _next(pick: Pick) -> str:
 
 
 def why(best: Choice, other: Choice) -> str:
-    """The first thing that speaks for the best choice and against another."""
+    """The first advantage of the best choice over another."""
     if not same(best.ring_gb_per_s, other.ring_gb_per_s):
         return f"ring {speed(other.ring_gb_per_s)}"
     if best.net_types != other.net_types and sorted(best.net_types) != sorted(other.net_types):

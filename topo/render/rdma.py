@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RDMA ports (railgauge/rdma/1) as one table: what ibstat, ibv_devinfo and show_gids say, and what NCCL makes of it.
+"""RDMA ports (railgauge/rdma/1) as one table: the data of ibstat, ibv_devinfo and show_gids, and NCCL's use of it.
 
 A port is a row. Below the table: notes, then for each port its GIDs and the fields for which its row had no room.
 """
@@ -164,7 +164,7 @@ def _gid(port: PortSurvey, gids: list[Gid]) -> tuple[Ink, str]:
 
 
 def address(gid: Gid) -> str:
-    """A GID as people write it: an IPv4 address, or IPv6 in its short form."""
+    """A GID in its usual form: an IPv4 address, or IPv6 in its short form."""
     return ipv4(gid) or ip_address(gid.gid).compressed
 
 
@@ -174,7 +174,7 @@ def _notes(survey: RdmaSurvey) -> list[str]:
 
 
 def _unused(survey: RdmaSurvey) -> list[str]:
-    """The ports that NCCL passes over, one line for each reason."""
+    """The ports that NCCL does not use, one line for each reason."""
     same: dict[str, list[str]] = {}
     for port in survey.ports:
         if port.unused:
@@ -183,7 +183,7 @@ def _unused(survey: RdmaSurvey) -> list[str]:
 
 
 def _gdr(survey: RdmaSurvey) -> list[str]:
-    """GPUDirect RDMA as far as NIC and host decide it, one line for each answer."""
+    """GPUDirect RDMA as decided by NIC and host, one line for each answer."""
     same: dict[tuple[bool | None, str], list[str]] = {}
     for port in survey.ports:
         if port.nccl:

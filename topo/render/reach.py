@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who reaches whom, a rail a row: how many connections there are and which fail, nodes folded."""
+"""Reachability, a rail a row: the number of connections and those that fail, nodes folded."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's settings on a machine (railgauge/env/1): what each does there, and what NCCL selects under them."""
+"""NCCL's settings on a machine (railgauge/env/1): the effect of each, and NCCL's selection under them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

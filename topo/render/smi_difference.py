@@ -43,7 +43,7 @@ Found = Iterator[tuple[str, str, str, str]]  # where, theirs, ours, why
 
 
 def _our_names(theirs: SmiMatrix, ours: Matrix) -> dict[str, str]:
-    """Our name of each of their columns: NICs by their device, where one is told, else by number."""
+    """Our name of each of their columns: NICs by their device, if known, else by number."""
     by_device = {device: label for label, device in ours.nics}
     return {column: by_device.get(theirs.nics.get(column, column), _same(theirs, column)) for column in theirs.columns}
 
@@ -56,10 +56,11 @@ def _missing(theirs: SmiMatrix, names: dict[str, str], own: dict[str, dict[str, 
     for column in theirs.columns:
         if names[column] not in own:
             device = theirs.nics.get(column, column)
-            yield device, "there", "absent", "NCCL's view holds only GPUs and NICs that it would use: ports that are up"
+            yield device, "present", "absent", "NCCL's view holds only GPUs and NICs that it would use: ports "
+            "that are up"
     for name in own:
         if name.startswith("GPU") and name not in names.values():
-            yield name, "absent", "there", "not visible to NVML: a container or CUDA_VISIBLE_DEVICES may hide GPUs"
+            yield name, "absent", "present", "not visible to NVML: a container or CUDA_VISIBLE_DEVICES may hide GPUs"
 
 
 def _order(theirs: SmiMatrix, names: dict[str, str]) -> Found:
@@ -96,8 +97,8 @@ def _why(theirs: str, ours: str, own: dict[str, dict[str, str]]) -> str:
         return "nvidia-smi sees no NVLink between them: they are down, or the fabric manager has not trained them"
     if {theirs, ours} == {"NODE", "PHB"}:
         if any("NODE" in row.values() for row in own.values()):
-            return "they differ on whether one host bridge leads to both: the two readings are of different machines"
-        return "a topology XML holds no host bridges, so NODE reads PHB; a live machine or a capture tells them apart"
+            return "they disagree whether both are below one host bridge: the two readings are of different machines"
+        return "a topology XML holds no host bridges, so NODE reads PHB; a live machine or a capture distinguishes them"
     if theirs in WITHIN_SWITCH and ours in WITHIN_SWITCH:
         return "they count the levels of a PCIe switch differently: NCCL takes each chip's ports as one switch"
     if "SYS" in (theirs, ours):

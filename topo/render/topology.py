@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as NCCL models it (railgauge/topology/1): as an indented tree, CPUs, what is below each and with how much
+"""The machine as NCCL models it (railgauge/topology/1): as an indented tree of CPUs and the devices below each, with
 bandwidth; and as plain data, nodes, links and the facts about each.
 """
 
@@ -29,7 +29,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One line of the tree, its kind (for colour), whether something is wrong with its link, and what is below it."""
+    """One line of the tree, its kind (for colour), whether its link has a fault, and the lines below it."""
 
     label: str
     kind: NodeKind
@@ -51,7 +51,7 @@ def _branch(system: System, known: Known, node: Node, link: Link | None, passed:
     )
     pci, nvlinks = known.links.pci_faults(node), known.links.nvlink_faults(node)
     if link is None or link.kind is not LinkKind.PCI:
-        pci = []  # told of the card, and not again of its GPU
+        pci = []  # shown at the card, not again at its GPU
     text = f"{_wire(link, known.links.pci_of(node))}{node.id}{_facts(node, link, known)}{_marks(pci)}"
     label = text + _side_links(system, node) + _marks(nvlinks)
     return Branch(label=label, kind=node.kind, bad=bool(pci or nvlinks), below=below)
@@ -88,14 +88,14 @@ def _cpu(node: Node) -> str:
 
 
 def _side_links(system: System, node: Node) -> str:
-    """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU."""
+    """Links that are not part of the tree: NVLink, chip-to-chip, CPU to CPU."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
     lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
     return "".join(lines)
 
 
 def _count(node: Node, link: Link) -> str:
-    """How many NVLinks that is; only a card tells, by its generation."""
+    """The number of NVLinks; known only for a card, by its generation."""
     return f" (NV{nvlink_count(node, link.gb_per_s)})" if link.kind is LinkKind.NVL and node.sm else ""
 
 
@@ -103,7 +103,7 @@ PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "
 
 
 def system_document(system: System, topology: Topology, inventory: MachineFacts | None = None) -> dict[str, Any]:
-    """{"nodes": [...], "links": [...]}; links one way each, gb_per_s null where NCCL's model has no limit."""
+    """{"nodes": [...], "links": [...]}; links in one direction each, gb_per_s null where NCCL's model has no limit."""
     links = node_links(system, topology, inventory)
     nodes = []
     for node in system.nodes:
@@ -113,7 +113,7 @@ def system_document(system: System, topology: Topology, inventory: MachineFacts 
 
 
 def _node_record(node: Node, state: PciState | None, inventory: MachineFacts | None) -> dict[str, Any]:
-    """What a kind does not have, or nobody told, is left out."""
+    """Without fields that are unknown or that a kind does not have."""
     known: dict[str, Any] = {"id": node.id, "kind": node.kind.value, "host_index": node.system}
     known |= {key: value for key in PLAIN if (value := getattr(node, key)) is not None}
     if node.cpus:

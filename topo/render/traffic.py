@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes planned and seen, link by link, as a table. Why a link is FAIL or UNKNOWN is a finding's to say."""
+"""Bytes planned and seen, link by link, as a table. The reason for FAIL or UNKNOWN is in the finding."""
 
 from collections.abc import Sequence
 
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 
 HEADING = ("host", "link", "direction", "planned (B)", "seen (B)", "ratio", "verdict")
 NONE = "-"
@@ -12,18 +12,18 @@ MOST_LINES = 64
 WORST_FIRST = (Level.FAIL, Level.UNKNOWN, Level.INFO, Level.PASS)
 
 
-def passage_lines(passages: Sequence[Passage]) -> list[str]:
-    """A heading, and a line for each passage; of more than MOST_LINES the worst."""
-    shown = passages
-    if len(passages) > MOST_LINES:
-        shown = sorted(passages, key=lambda one: WORST_FIRST.index(one.level))[:MOST_LINES]
+def traffic_lines(traffic: Sequence[LinkTraffic]) -> list[str]:
+    """A heading, and a line for each link and direction; of more than MOST_LINES the worst."""
+    shown = traffic
+    if len(traffic) > MOST_LINES:
+        shown = sorted(traffic, key=lambda one: WORST_FIRST.index(one.level))[:MOST_LINES]
     rows = [HEADING, *map(_cells, shown)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = len(passages) - len(shown)
+    left = len(traffic) - len(shown)
     return [*(_line(row, wide) for row in rows), *([f"... and {left} more (--json has all)"] if left else [])]
 
 
-def _cells(one: Passage) -> tuple[str, ...]:
+def _cells(one: LinkTraffic) -> tuple[str, ...]:
     seen = NONE if one.seen_bytes is None else str(one.seen_bytes)
     ratio = NONE if one.ratio is None else f"{one.ratio:.3f}"
     planned = str(one.planned_bytes) if one.planned_bytes else NONE

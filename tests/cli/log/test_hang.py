@@ -15,7 +15,7 @@ def test_the_missing_rank_is_named_first(tmp_path):
     result = in_process("log", "hang", str(write_dumps(tmp_path, DUMPS)))
     assert (result.returncode, result.stderr) == (1, "")
     assert result.stdout.startswith(
-        "FAIL rank-behind: rank 7 is missing in all_reduce #41 (process group 0 (default_pg), "
+        "FAIL rank-behind: rank 7 has not entered all_reduce #41 (process group 0 (default_pg), "
     )
     assert (
         "\n  ranks 0-6  in all_reduce #41 of 1024 Float, scheduled\n  rank 7     out of all_reduce #40" in result.stdout
@@ -40,7 +40,7 @@ def test_what_cannot_be_read_is_bad_input(tmp_path):
     (tmp_path / "file").write_text("loss 2.3\n")
     result = in_process("log", "hang", str(tmp_path / "file"))
     assert (result.returncode, result.stdout) == (5, "")
-    assert "file: nothing that tells of a stuck job: give flight records" in result.stderr
+    assert "file: no data of a stuck job: give flight records" in result.stderr
     assert in_process("log", "hang", str(tmp_path / "none")).returncode == 5
     assert in_process("log", "hang").returncode == 2
 
@@ -60,7 +60,7 @@ def test_a_live_job_that_stands():
     with FakeRas(report, report) as fake:
         result = in_process("log", "hang", "--ras", f"127.0.0.1:{fake.port}", "--again", "0.1")
     assert result.returncode == 1
-    assert "rank 7 is missing in AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes)" in result.stdout
+    assert "rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes)" in result.stdout
 
 
 def test_a_live_job_that_goes_on():

@@ -85,7 +85,7 @@ def test_counters_that_cannot_be_read_are_unknown_and_no_failure(hosts, monkeypa
     monkeypatch.setattr(hosts, "command", lambda host, command: own(host, [*WITHOUT_SYSFS, *command]))
     got = document(start(hosts, (0, 1), *MUCH, "--json"))
     assert {one["level"] for one in got["counters"]["links"]} == {"UNKNOWN"}
-    assert {one["why"] for one in got["counters"]["links"]} == {"there are no counters of that name"}
+    assert {one["why"] for one in got["counters"]["links"]} == {"no such counters found"}
 
 
 def test_shared_memory_has_no_counter_and_says_so():

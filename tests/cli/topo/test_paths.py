@@ -64,9 +64,9 @@ def test_text_names_devices_and_nccls_ids_are_an_option():
 
 def test_a_faulty_link_of_a_path_is_marked():
     pair = ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100-nic-x8")
-    (marked,) = (line for line in railgauge(*pair).stdout.splitlines() if "both ends can do" in line)
+    (marked,) = (line for line in railgauge(*pair).stdout.splitlines() if "both ends support" in line)
     assert "0000:18:00.0" in marked
-    assert marked.endswith("<- runs x8 Gen5, both ends can do x16 Gen5")
+    assert marked.endswith("<- runs x8 Gen5, both ends support x16 Gen5")
     (fault,) = json.loads(railgauge(*pair, "--json").stdout)["paths"][0]["faults"]
-    assert (fault["to"], fault["fault"]) == ("NIC/0-18000", "runs x8 Gen5, both ends can do x16 Gen5")
-    assert "both ends can do" not in railgauge(*pair[:3], "mlx5_3", *pair[4:]).stdout
+    assert (fault["to"], fault["fault"]) == ("NIC/0-18000", "runs x8 Gen5, both ends support x16 Gen5")
+    assert "both ends support" not in railgauge(*pair[:3], "mlx5_3", *pair[4:]).stdout

@@ -34,7 +34,7 @@ def test_pictures_are_written_by_suffix(tmp_path, suffix, begins):
 
 def test_the_tree_is_never_cut():
     narrow = railgauge("topo", "show", "--from", "@dgx-h100-nic-x8", COLUMNS="40").stdout
-    assert "<- runs x8 Gen5, both ends can do x16 Gen5\n" in narrow
+    assert "<- runs x8 Gen5, both ends support x16 Gen5\n" in narrow
 
 
 def test_an_unknown_suffix_names_the_four(tmp_path):

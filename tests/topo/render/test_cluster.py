@@ -67,7 +67,7 @@ def test_a_node_that_differs_in_everything_does_not_fill_the_screen():
 
 def test_what_is_not_agreed_on_is_told_with_all_camps():
     split = Split(
-        subject=nic(3), what="firmware", camps=(("28.39", ("a1", "a2")), ("28.40", ("b1", "b2")), (None, ("c",)))
+        subject=nic(3), what="firmware", groups=(("28.39", ("a1", "a2")), ("28.40", ("b1", "b2")), (None, ("c",)))
     )
     assert text(splits=(split,))[3:] == [
         "  no majority:",

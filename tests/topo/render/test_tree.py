@@ -31,7 +31,7 @@ def test_links_and_devices_have_their_names():
 
 def test_a_degraded_link_is_marked_and_no_other():
     bad = [one for one in lines("@dgx-h100-nic-x8") if one.bad]
-    assert [one.label.split("<- ")[1] for one in bad] == ["runs x8 Gen5, both ends can do x16 Gen5"]
+    assert [one.label.split("<- ")[1] for one in bad] == ["runs x8 Gen5, both ends support x16 Gen5"]
 
 
 def test_without_facts_the_system_alone_is_drawn():

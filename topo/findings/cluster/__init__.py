@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many machines side by side: read, folded where they are equal, and the odd ones named by majority."""
+"""Many machines compared: read, folded if equal, and the ones that deviate from the majority named."""

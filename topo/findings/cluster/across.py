@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes several nodes to see: all modules of the folder rules/ that have a CARD."""
+"""Detectors that need several nodes: all modules of the folder rules/ that have a CARD."""
 
 import pkgutil
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from railgauge.topo.findings.finding import Finding
 
 
 def across(nodes: Sequence[Examined]) -> Iterator[Finding]:
-    """What all of them find, in the order of their cards."""
+    """The findings of all, in the order of their cards."""
     modules = [import_module(f"{rules.__name__}.{module.name}") for module in pkgutil.iter_modules(rules.__path__)]
     looks = {module.CARD: module.find for module in modules if hasattr(module, "CARD")}
     for card in in_order(looks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes whose sheets are equal: what a vote looks at once, with as many votes as there are nodes."""
+"""Nodes with equal attributes: a vote examines them once, with the weight of their number."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ NOT_SET = "not set"
 
 @dataclass(frozen=True)
 class Alike:
-    """A sheet and the names of the nodes that have it, in natural order."""
+    """The attributes (a Sheet) of equal nodes, and the names of these nodes in natural order."""
 
     sheet: Sheet
     nodes: tuple[str, ...]
@@ -29,9 +29,9 @@ class Alike:
 
 
 def alike(sheets: Iterable[tuple[str, Sheet]]) -> list[Alike]:
-    """Nodes by name with their sheets, folded: the most frequent sheet first, among equals the first name.
+    """Nodes by name with their attributes, folded: the most frequent first, of equal frequency by first name.
 
-    Equal sheets are one object (folder.py).
+    Equal attributes are one object (folder.py).
     """
     found: dict[int, tuple[Sheet, list[str]]] = {}
     for name, sheet in sheets:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All nodes compared: by design, each against what most of its design have, in the words and by the rules of topo diff.
+"""All nodes compared by design: each with the majority of its design, with the rules and words of `topo diff`.
 
-A topology file tells less than a capture, so captures are compared with each other by all that they tell, and files
-with everything by what such files tell.
+A topology file has fewer facts than a capture: captures are compared with each other by all facts, and topology files
+with all nodes by the facts of such files.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ PRESENCE, MOVED = "presence", "id"
 
 
 def compare(nodes: Sequence[Node], unread: Sequence[Unread] = ()) -> Report:
-    """What differs among all nodes. The order of `nodes` does not matter."""
+    """The differences among all nodes. The order of `nodes` does not matter."""
     captured = [(node.name, node.sheet) for node in nodes if node.sheet is not None]
     files = frozenset(node.name for node in nodes if node.sheet is None)
     paths = {node.name: node.path for node in nodes}
@@ -50,7 +50,7 @@ class _Odd:
 
 
 def _group(classes: Sequence[Alike], paths: dict[str, str]) -> Group:
-    """One design: its nodes, what is odd, and what is not agreed on."""
+    """One design: its nodes, the ones that deviate, and facts without a majority."""
     classes = with_all_settings(classes)
     ballot = Ballot(classes)
     reference = ballot.reference()
@@ -69,7 +69,7 @@ def _group(classes: Sequence[Alike], paths: dict[str, str]) -> Group:
 
 
 def _changes(reference: Sheet, members: Alike) -> tuple[Change, ...]:
-    """What differs from the reference; settings only where they were recorded, and no interface of a container."""
+    """Differences from the reference; settings only if they were captured, without interfaces of containers."""
     kinds = {item.kind for item in members.sheet}
     known = tuple(item for item in reference if item.kind != SETTINGS or SETTINGS in kinds)
     ours = {(item.kind, item.id) for item in reference}
@@ -81,7 +81,7 @@ def _changes(reference: Sheet, members: Alike) -> tuple[Change, ...]:
 
 
 def _carrier(item: Attributes) -> str | None:
-    """What a port or interface comes and goes with."""
+    """The device that a port or interface belongs to."""
     return item.id.partition(" port ")[0] if item.kind == "port" else item.facts.get("behind it")
 
 
@@ -129,31 +129,33 @@ def _splits(classes: Sequence[Alike], odd: Sequence[_Odd]) -> tuple[Split, ...]:
     for one in odd:
         found.setdefault((_subject(one), one.change.what), []).append(one)
     return tuple(
-        Split(subject=subject, what=what, camps=_camps(classes, (subject.kind, subject.id), what, told))
+        Split(subject=subject, what=what, groups=_by_value(classes, (subject.kind, subject.id), what, told))
         for (subject, what), told in found.items()
     )
 
 
-def _camps(classes: Sequence[Alike], key: Key, what: str, told: Sequence[_Odd]) -> tuple[tuple[str | None, Names], ...]:
+def _by_value(
+    classes: Sequence[Alike], key: Key, what: str, told: Sequence[_Odd]
+) -> tuple[tuple[str | None, Names], ...]:
     """Each value with its nodes, the most frequent first."""
     moved = {one.members.nodes: one.change.after for one in told if what == MOVED or one.item is None}
-    camps: dict[str | None, list[str]] = {}
+    groups: dict[str | None, list[str]] = {}
     for one in classes:
         item = one.items.get(key)
         if what == PRESENCE:
-            camps.setdefault("present" if item else None, []).extend(one.nodes)
+            groups.setdefault("present" if item else None, []).extend(one.nodes)
         elif one.nodes in moved or key[0] == "path":
-            camps.setdefault(moved.get(one.nodes, told[0].change.before), []).extend(one.nodes)
+            groups.setdefault(moved.get(one.nodes, told[0].change.before), []).extend(one.nodes)
         elif item:
-            camps.setdefault(key[1] if what == MOVED else item.facts.get(what), []).extend(one.nodes)
-    ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), natural(min(camp[1], key=natural))))
+            groups.setdefault(key[1] if what == MOVED else item.facts.get(what), []).extend(one.nodes)
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), natural(min(group[1], key=natural))))
     return tuple((value, tuple(sorted(names, key=natural))) for value, names in ranked)
 
 
 def _equal(names: Names, differences: Iterable[Difference], splits: Iterable[Split]) -> tuple[Names, ...]:
     """Nodes without a difference between them."""
     marks: dict[str, list[int]] = {name: [] for name in names}
-    sets = [one.nodes for one in differences] + [nodes for split in splits for _, nodes in split.camps]
+    sets = [one.nodes for one in differences] + [nodes for split in splits for _, nodes in split.groups]
     for number, nodes in enumerate(sets):
         for name in nodes:
             marks[name].append(number)
@@ -164,7 +166,7 @@ def _equal(names: Names, differences: Iterable[Difference], splits: Iterable[Spl
 
 
 def _only(group: Group, names: frozenset[str]) -> Group | None:
-    """What a group says of some of its nodes, with the votes of all; None when it has none of them."""
+    """The findings of a group about some of its nodes, with the votes of all; None if it has none of them."""
 
     def of(nodes: Names) -> Names:
         return tuple(name for name in nodes if name in names)
@@ -176,25 +178,25 @@ def _only(group: Group, names: frozenset[str]) -> Group | None:
         description=group.description,
         equal=tuple(kept for one in group.equal if (kept := of(one))),
         differences=tuple(replace(one, nodes=kept) for one in group.differences if (kept := of(one.nodes))),
-        splits=tuple(split for split in group.splits if any(of(nodes) for _, nodes in split.camps)),
+        splits=tuple(split for split in group.splits if any(of(nodes) for _, nodes in split.groups)),
     )
 
 
 def _told_twice(nodes: Iterable[Node]) -> list[str]:
-    """Files that are of one host, so that one of them is old."""
+    """Files of the same host: one of them is outdated."""
     hosts: dict[str, list[str]] = {}
     for node in nodes:
         hosts.setdefault(node.host, []).append(node.name)
     return [
-        f"{folded(names)}: all of them are of the host {host}"
+        f"{folded(names)}: files of the same host {host}"
         for host, names in sorted(hosts.items())
         if host and len(names) > 1
     ]
 
 
 def _alone(groups: Sequence[Group], nodes: int) -> list[str]:
-    """Nodes that nothing can be said of by comparison."""
+    """Nodes that cannot be compared."""
     alone = [group for group in groups if len(group.nodes) == 1]
     if nodes == 1:
-        return ["one node alone: there is nothing to compare it with"]
+        return ["only one node: nothing to compare"]
     return [f"{group.nodes[0]} is the only node of its design ({group.description}): not compared" for group in alone]

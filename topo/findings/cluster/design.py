@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of one design, which are meant to be equal; others are not compared with each other.
+"""Nodes of one design, which should be equal; nodes of different designs are not compared.
 
-Two nodes are of one design when both have GPUs or neither has, and they share more than two thirds of what makes them:
-GPUs by model, NICs, NVSwitches, NUMA nodes and the processor. So a node that lacks a card, or has another NIC, is an
-odd one of its design, and one with half as many GPUs and NICs is of another.
+Two nodes have the same design if both have GPUs or neither has, and they share more than two thirds of their parts:
+GPUs by model, NICs, NVSwitches, NUMA nodes and the processor. So a node that lacks a card, or has another NIC,
+deviates from its design, and one with half as many GPUs and NICs has another design.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ GPU = "GPU"
 
 
 def designs(classes: Iterable[Alike]) -> list[list[Alike]]:
-    """The classes by design, each design's most frequent sheet first, which the others are held to."""
+    """The classes by design, the most frequent one first, which is the reference of the others."""
     found: list[tuple[Parts, list[Alike]]] = []
     for one in classes:
         parts = _parts(one.sheet)
@@ -50,7 +50,7 @@ def _is_same(one: Parts, other: Parts) -> bool:
 
 
 def description(items: Iterable[Attributes]) -> str:
-    """A design in words: "8 x NVIDIA H100 80GB HBM3, 12 NICs, 2 NUMA nodes, DGXH100"."""
+    """A design as text: "8 x NVIDIA H100 80GB HBM3, 12 NICs, 2 NUMA nodes, DGXH100"."""
     items = list(items)
     gpus = Counter(_model(item) for item in items if item.kind == GPU)
     counts = Counter(item.kind for item in items)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interfaces by which other nodes reach a node for NCCL: those of its sockets, and those of its RoCE ports."""
+"""The interfaces on which other nodes reach a node for NCCL: those of its sockets, and those of its RoCE ports."""
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,14 +11,14 @@ from railgauge.topo.nccl.settings.interfaces import choose
 
 SOCKET, ROCE = "NET/Socket", "NET/IB"
 BOOTSTRAP = f"{SOCKET}/0"
-"""NCCL's bootstrap, and what RDMA ports tell each other to begin with, go over the first interface of sockets."""
+"""NCCL's bootstrap and the exchange that sets up RDMA connections use the first socket interface."""
 Use = str
-"""What NCCL uses an interface for, as its log names transports: NET/Socket/1, or NET/IB/3 for a RoCE port's."""
+"""NCCL's use of an interface, as its log names transports: NET/Socket/1, or NET/IB/3 for a RoCE port's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One interface with the address that is reached there. strict: its reverse-path filter is."""
+    """One interface with its address. strict: its reverse-path filter is strict."""
 
     interface: str
     address: str
@@ -27,7 +27,7 @@ class Endpoint:
 
 
 def endpoints(case: Case) -> tuple[Endpoint, ...]:
-    """Those that others could reach: no loopback. Without RDMA ports NCCL uses all its interfaces, else the first."""
+    """Those that other nodes could reach. Without RDMA ports NCCL uses all its interfaces, else the first."""
     uses: dict[str, list[Use]] = {}
     sockets = choose(case.interface_names or (), case.settings.get("NCCL_SOCKET_IFNAME"))
     for number, name in enumerate(sockets[: 1 if case.rdma_ports else None]):
@@ -45,7 +45,7 @@ def endpoints(case: Case) -> tuple[Endpoint, ...]:
 
 
 def _addresses(case: Case) -> Mapping[str, str]:
-    """By interface the address that NCCL takes: the first, IPv4 before IPv6; link-local ones with their scope."""
+    """The address that NCCL takes, by interface: the first, IPv4 before IPv6; link-local ones with their scope."""
     facts = (case.reader.facts("interfaces") or {}) if case.reader else {}
     found: dict[str, str] = {}
     for one in facts.get("interfaces", ()):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules of `check` find on each node of many: nodes that say the same are examined once in a process.
+"""The findings of `check` on each of many nodes: nodes with equal fingerprints are examined once a process.
 
-Rules about what no two nodes have in common, such as counters, look at each.
+Rules about facts of individual nodes, such as counters, examine each node.
 """
 
 import copy
@@ -14,7 +14,7 @@ from railgauge.topo.facts.sources.nccl_settings import read_settings
 from railgauge.topo.files.compression import MAX_TOTAL
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.findings.cluster.endpoints import Endpoint, endpoints
-from railgauge.topo.findings.cluster.likeness import likeness
+from railgauge.topo.findings.cluster.fingerprint import fingerprint
 from railgauge.topo.findings.cluster.node import Recording
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node import host_id_collision, ib_errors_rising, shm_leftovers, shm_too_small
@@ -29,7 +29,7 @@ LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """An RDMA port that NCCL uses. network: of its first routable GID's interface, "" where that is not known."""
+    """An RDMA port that NCCL uses. network: of its first routable GID's interface, "" if unknown."""
 
     name: str
     link_layer: str | None
@@ -39,11 +39,11 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Individual:
-    """What tells a node from others, or says whether they reach each other. uuids: of its GPUs.
+    """Facts that identify a node or show which nodes it can reach. uuids: of its GPUs.
 
-    identity: NCCL_HOSTID, or name and boot id; "" where neither is known. bootstrap: the interface that NCCL's would
-    take, with its IPv4 addresses and their network ("" where that is not told); None where it is not known.
-    virtual: that interface has no device. endpoints: where other nodes reach it. crosses_nics: NCCL_CROSS_NIC=1.
+    identity: NCCL_HOSTID, or name and boot id; "" if unknown. bootstrap: the interface of
+    NCCL's bootstrap, with its IPv4 addresses and their network ("" if unknown); None if unknown.
+    virtual: that interface has no device. endpoints: the addresses for other nodes. crosses_nics: NCCL_CROSS_NIC=1.
     """
 
     identity: str = ""
@@ -57,10 +57,10 @@ class Individual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """One node: the findings that it shares with all of its likeness, those of its own, and the individual."""
+    """One node: the findings shared by all nodes of its fingerprint, its own, and its individual facts."""
 
     name: str
-    likeness: str
+    fingerprint: str
     shared: tuple[Finding, ...]
     own: tuple[Finding, ...]
     individual: Individual
@@ -70,17 +70,21 @@ _known: dict[str, tuple[Case, tuple[Finding, ...]]] = {}
 
 
 def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
-    """Examine a node by its capture, or where that is None, by the topology file. InputError when it is invalid."""
+    """Examine a node by its capture, or by the topology file if that is None. InputError if it is invalid."""
     if recording is None:
         key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
         shared = _known[key][1] if key in _known else _examined(key, Case(load_machine(path)), None)[1]
-        return Examined(name=name, likeness=key, shared=shared, own=(), individual=Individual())
+        return Examined(name=name, fingerprint=key, shared=shared, own=(), individual=Individual())
     capture, reader = recording
-    key = likeness(capture)
+    key = fingerprint(capture)
     case, shared = _known[key] if key in _known else _examined(key, Case(recorded(reader)), reader)
     mine = _as_individual(case, reader)
     return Examined(
-        name=name, likeness=key, shared=shared, own=_nameless(check(mine, VOLATILE), mine), individual=_individual(mine)
+        name=name,
+        fingerprint=key,
+        shared=shared,
+        own=_nameless(check(mine, VOLATILE), mine),
+        individual=_individual(mine),
     )
 
 
@@ -89,14 +93,14 @@ def _examined(key: str, case: Case, reader: CaptureReader | None) -> tuple[Case,
 
 
 def _nameless(findings: tuple[Finding, ...], case: Case) -> tuple[Finding, ...]:
-    """Without the host's name, under which equal nodes are not equal."""
+    """Without the host's name, which differs between equal nodes."""
     return tuple(
         replace(one, host="", subject="" if case.host and one.subject == case.host else one.subject) for one in findings
     )
 
 
 def _as_individual(case: Case, reader: CaptureReader) -> Case:
-    """The same case with what is read anew of this node; what was computed of the machine stays."""
+    """The same context with this node's own facts read again; what was computed for the machine stays."""
     mine = copy.copy(case)
     mine.reader = reader
     mine.evidence = MachineFacts(reader)
@@ -135,7 +139,7 @@ def _individual(case: Case) -> Individual:
 
 
 def _networks(case: Case) -> dict[str, tuple[tuple[str, ...], str]]:
-    """By interface: its IPv4 addresses and the network of the first."""
+    """IPv4 addresses and the network of the first, by interface."""
     from ipaddress import ip_interface
 
     facts = (case.reader.facts("interfaces") or {}) if case.reader else {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of many nodes as findings: what differs is a WARN, a node of which nothing is known is UNKNOWN.
+"""A comparison of many nodes as findings: a difference is a WARN, a node that could not be read is UNKNOWN.
 
-What has a rule of its own on one machine has that rule's id: the driver's release.
+A fact with a rule of its own has that rule's id: the driver's release.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from railgauge.topo.findings.finding import Finding, Level
 
 
 def findings(report: Report) -> Iterator[Finding]:
-    """One for each node that differs, each fact without a majority, and each node that could not be looked at."""
+    """One for each node that differs, each fact without a majority, and each node that could not be read."""
     for difference in report.differences:
         yield from (_odd(difference, node) for node in difference.nodes)
     yield from (_split(split) for split in report.splits)
@@ -32,7 +32,7 @@ def _odd(one: Difference, node: str) -> Finding:
 
 
 def _split(one: Split) -> Finding:
-    values = {str(value): list(names) for value, names in one.camps}
+    values = {str(value): list(names) for value, names in one.groups}
     evidence = {"what": one.what, "values": values}
     return _card(one.subject, one.what).finding(Level.WARN, one.subject.id, split_text(one), evidence=evidence)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder with a file for each node, NODE.tar.zst or NODE.xml, read by as many processes as there are cores.
+"""A folder with a file for each node, NODE.tar.zst or NODE.xml, read by one process per core.
 
-Equal sheets are one object afterwards, so that what follows looks at each of them once.
+Equal attributes become one object, which later steps examine once.
 """
 
 import gc
@@ -21,16 +21,16 @@ TOPOLOGY = ".xml"
 ENDINGS = (*CAPTURES, TOPOLOGY)
 """Of several files for one node the first of these counts."""
 CHUNK = 25
-"""Files that a process reads at a time; fewer than two chunks are read in this process."""
+"""Files per chunk of a process; fewer than two chunks are read in this process."""
 GARBAGE_PASS = 100_000
-"""Objects that a reading process makes between two: a capture is some ten thousand, and none of them is garbage."""
+"""Allocations between two garbage collections of a reading process: a capture has some ten thousand live objects."""
 NodeFile = tuple[str, str]
 """The node's name, and the file's path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A node of which nothing is known, and why. error: of railgauge itself, "" where it is the file's."""
+    """A node that could not be read, and why. error: of railgauge itself, "" if the file is at fault."""
 
     name: str
     reason: str
@@ -38,7 +38,7 @@ class Unread:
 
 
 def node_files(folder: str) -> tuple[NodeFile, ...]:
-    """The file of each node in a folder, by the nodes' names. InputError when there is none."""
+    """The file of each node in a folder, by the nodes' names. InputError if there is none."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
     except OSError as error:
@@ -54,16 +54,16 @@ def node_files(folder: str) -> tuple[NodeFile, ...]:
 
 
 def _shown(name: str) -> str:
-    """A file's name, which may be any bytes, fit to be printed within a line."""
+    """A file's name, which may be any bytes, made printable."""
     return "".join(char if char.isprintable() else MARK for char in name)
 
 
 def read_files(
     files: Sequence[NodeFile], on_read: Callable[[int], None], look: Look | None = None
 ) -> tuple[list[Node], list[Unread]]:
-    """Read all nodes; `on_read` is told how many more were. UnavailableError when a reading process was killed.
+    """Read all nodes; `on_read` gets the size of each chunk. UnavailableError if a reading process was killed.
 
-    look: asked of each node beside, in the process that reads it.
+    look: called for each node, in the process that reads it.
     """
     with_topology = any(path.endswith(TOPOLOGY) for _, path in files)
     nodes: list[Node] = []
@@ -81,14 +81,14 @@ def read_files(
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A node as it comes from another process: without its sheets, of which the digests are told."""
+    """A node from another process: digests in place of its attributes."""
 
     node: Node
     sheet: str
     topology: str
 
     def restored(self, known: dict[str, Sheet], told: dict[str, Sheet]) -> Node:
-        """The node with its sheets, those that are known already or else those that are told."""
+        """The node with its attributes: known ones by digest, otherwise those sent along."""
         sheet, topology = (known.setdefault(key, told[key]) if key else None for key in (self.sheet, self.topology))
         return replace(self.node, sheet=sheet, topology=topology)
 
@@ -110,7 +110,7 @@ def _chunks(files: Sequence[NodeFile], with_topology: bool, look: Look | None) -
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    spawn = get_context("spawn")  # a fork would have the locks of this process' threads
+    spawn = get_context("spawn")  # a fork would inherit the locks of this process' threads
     with ProcessPoolExecutor(workers, spawn, gc.set_threshold, (GARBAGE_PASS,)) as pool:
         try:
             yield from pool.map(read, chunks)
@@ -136,7 +136,7 @@ def _read(name: str, path: str, with_topology: bool, look: Look | None, sheets: 
 
 
 def _reason(error: Error, path: str) -> str:
-    """What is wrong with a file, without its path, so that reasons fold."""
+    """The error of a file without its path, so that equal reasons fold."""
     line = error.line if isinstance(error, InputError) else None
     said = str(error)
     return f"line {line}: {said.removeprefix(f'{path}:{line}: ')}" if line else said.removeprefix(f"{path}: ")

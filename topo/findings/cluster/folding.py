@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of many nodes folded: one for all nodes where it says the same, whose `host` names them all."""
+"""Findings of many nodes folded: one for all nodes with the same words, whose `host` names them all."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,19 +17,19 @@ from railgauge.topo.values.node_names import folded
 
 NOTHING_TRIED = Reached()
 Told = tuple[Finding, list[str]]
-"""A finding, and the nodes that it is about."""
+"""A finding, and its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A finding, its host being the names of `nodes` nodes folded; 0 for one that is about no node in particular."""
+    """A finding, its host being the names of `nodes` nodes folded; 0 for one about no particular node."""
 
     finding: Finding
     nodes: int
 
 
 def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
-    """All of them, the worst first, of equal level those of most nodes; with what trying showed."""
+    """All of them, the worst first, of equal level those of most nodes; with the results of connection tests."""
     same: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
     for finding, of in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
         key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
@@ -45,8 +45,8 @@ def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached 
 
 
 def _without_false_passes(told: Sequence[Told]) -> Iterator[Told]:
-    """Without PASS for an id that was found on some node, or that nobody could look at; other nodes that could not look
-    are not among those that pass.
+    """Without PASS for an id that was found on some node, or that no node could check; other nodes that could not check
+    it are not among those that pass.
     """
     blind: dict[str, set[str]] = defaultdict(set)
     odd: set[str] = set()
@@ -64,10 +64,10 @@ def _without_false_passes(told: Sequence[Told]) -> Iterator[Told]:
 
 
 def _of_nodes(nodes: Iterable[Examined]) -> Iterator[Told]:
-    """What the rules found on each, equal nodes together."""
+    """The rules' findings on each, equal nodes merged."""
     alike: dict[str, tuple[tuple[Finding, ...], list[str]]] = {}
     for node in nodes:
-        alike.setdefault(node.likeness, (node.shared, []))[1].append(node.name)
+        alike.setdefault(node.fingerprint, (node.shared, []))[1].append(node.name)
     for findings, names in alike.values():
         yield from ((one, names) for one in findings)
     for node in nodes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node of a cluster as a sheet of facts (topo/compare/sheet.py) without what makes it that one machine.
+"""One node of a cluster as attributes (topo/compare/sheet.py), without those of the individual machine.
 
-A capture gives its inventory and NCCL's settings; a topology file what such a file tells. The scan of a capture, which
-takes longer than all else, is made only where a topology file has to be compared with it.
+A capture gives its inventory and NCCL's settings; a topology file its own facts. The scan of a capture, the slowest
+step, runs only for a comparison with a topology file.
 """
 
 import hashlib
@@ -24,15 +24,15 @@ from railgauge.topo.files.input_file import read_bytes
 Sheet = tuple[Attributes, ...]
 TOPOLOGY_FILE = "topology file"
 HOST_ID = "NCCL_HOSTID"
-"""The setting that is meant to differ between hosts."""
+"""The setting that should differ between hosts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node by the name of its file. `host` is what it calls itself, "" where the file does not tell.
+    """A node by the name of its file. `host`: its own name, "" if not in the file.
 
-    sheet: what its capture tells, None for a topology file. topology: what NCCL's XML tells; None where nobody asked.
-    seen: what the look at it gave that was asked for.
+    sheet: the attributes from its capture, None for a topology file. topology: those of NCCL's XML; None if not needed.
+    seen: the result of the given Look.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Node:
 
 Recording = tuple[Capture, CaptureReader]
 Look = Callable[[str, str, Recording | None], Any]
-"""Looks at a node, by its name, its file and its capture, None for a topology file, in the process that reads it."""
+"""Examines a node by name, file and capture (None for a topology file), in the process that reads it."""
 
 
 def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = None) -> Node:
-    """Read a capture or a topology file. InputError when it is unreadable, or a file of several hosts."""
+    """Read a capture or a topology file. InputError if it is unreadable, or has several hosts."""
     data = read_bytes(path, MAX_TOTAL)
     if not is_archive(data):
         node = _of_file(name, path)
@@ -77,7 +77,7 @@ def _of_file(name: str, path: str) -> Node:
 
     topology = load_machine(path).topology
     if len({cpu.get("host_hash") for cpu in topology.cpus}) > 1:
-        raise InputError("holds several hosts: one file a node is read", path)
+        raise InputError("has several hosts: give one file per node", path)
     return Node(name=name, path=path, host="", sheet=None, topology=_anonymous(of_topology(topology)))
 
 
@@ -94,7 +94,7 @@ def _file(path: str, text: str) -> Attributes:
 
 
 def _anonymous(items: tuple[Attributes, ...]) -> Sheet:
-    """The items, one for an id, without UUIDs, GUIDs and addresses, which always differ."""
+    """The attributes by id, without UUIDs, GUIDs and addresses, which always differ."""
     own = {value for item in items for value in item.identity.values() if value}
     found: dict[str, Attributes] = {}
     for item in items:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By which of their endpoints the plan of `graph join` connects nodes: what a way that is closed would cost."""
+"""The endpoints over which the plan of `graph join` connects nodes, for the cost of a blocked connection."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.cluster.reach import Rail
 
 MOST_KINDS = 8
-"""Kinds of nodes that are planned together; a cluster has fewer, unless each node is another machine."""
+"""Kinds of nodes that are planned together; a cluster has fewer, unless every node is different."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """How many channels there are, and by rail how many of them go there.
+    """The number of channels, in total and by rail.
 
-    Nothing where nothing is planned, such as without GPUs.
+    Empty without a plan, such as without GPUs.
     """
 
     channels: int = 0
@@ -27,17 +27,17 @@ class Planned:
 
 def planned(nodes: Iterable[Examined], paths: Mapping[str, str]) -> Planned:
     """The plan of two nodes of each kind, by the captures at `paths`, with the graphs that NCCL chooses."""
-    kinds = {node.likeness: paths[node.name] for node in nodes}
+    kinds = {node.fingerprint: paths[node.name] for node in nodes}
     if len(kinds) > MOST_KINDS:
         return Planned()
     try:
         return _joined(list(kinds.values()))
-    except Error:  # no GPU, no NIC, or a part of a node that NCCL takes for a node
+    except Error:  # no GPU, no NIC, or NCCL splits the node
         return Planned()
 
 
 def crossings(nodes: Iterable[Examined], plan: Planned) -> frozenset[Rail]:
-    """Rails of two uses: those of the plan, and all where NCCL_CROSS_NIC=1 asks for it."""
+    """Rails between two uses: those of the plan, and all with NCCL_CROSS_NIC=1."""
     crossing = [node.individual.endpoints for node in nodes if node.individual.crosses_nics]
     uses = [[use for one in its for use in one.uses] for its in crossing]
     wanted = {(one, two) for its in uses for one, two in product(its, its) if _kind(one) == _kind(two)}

@@ -14,25 +14,25 @@ from railgauge.topo.values.number import natural
 Way = tuple[int, int]
 """From one of a node's endpoints to one of another's, by their places."""
 Rail = tuple[Use, Use]
-"""What NCCL uses the two ends of a way for; equal but where channels cross NICs."""
+"""NCCL's use of the two ends of a connection; equal unless channels cross NICs."""
 Pair = tuple[str, str]
 """Source and target."""
 
 
 class Stage(StrEnum):
-    """How far a connection came."""
+    """The stage that a connection reached."""
 
     CONNECT = "connect"
-    GREETING = "greeting"  # it connects; then both ends say who they are
-    DATA = "data"  # they have; then a message of many packets
+    GREETING = "greeting"  # it connects; then both ends identify themselves
+    DATA = "data"  # identified; then a message of many packets
 
 
 class Hint(StrEnum):
-    """What the node that tried knows of the reason."""
+    """The reason, as known to the node that tried."""
 
     NONE = ""
     NO_ROUTE = "no-route"  # its own routes refuse
-    NO_NEIGHBOUR = "no-neighbour"  # nobody in its network says that the address is his
+    NO_NEIGHBOUR = "no-neighbour"  # no host in its network answers for the address
     STRANGER = "stranger"  # another node answers, or another program
 
 
@@ -40,7 +40,7 @@ class Hint(StrEnum):
 class Failure:
     """A connection between two nodes that failed at a stage, with the errno that NCCL would see, after some seconds.
 
-    port: where the target listened. answered_by: the node that did, where that is another.
+    port: where the target listened. answered_by: the node that answered, if it is another.
     """
 
     source: str
@@ -56,10 +56,10 @@ class Failure:
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """What was tried on one rail: so many connections between `nodes`, of which `failed` failed.
+    """The attempts on one rail: `tried` connections between `nodes`, of which `failed` failed.
 
-    over: the interfaces by name where all call them the same, else the rail. pairs: those that were tried, kept only
-    where some failed.
+    over: the interfaces by name if it is the same on all, else the rail. pairs: those that were tried, kept only
+    if some failed.
     """
 
     over: str = ""
@@ -71,12 +71,12 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """All that was tried between some nodes.
+    """All connection attempts between some nodes.
 
-    nodes: the endpoints of each. across: rails of unequal uses that the plan joins. untried: pairs that there was no
-    time for. silent: nodes that took no part to the end, and why; what was tried of them does not count. deaf: by node
-    and place the endpoints where it could not listen, and why. filtered: by node the packets that its reverse-path
-    filters dropped meanwhile.
+    nodes: the endpoints of each. across: rails of unequal uses that the plan joins. untried: pairs without
+    time left. silent: nodes that did not take part to the end, and why; their attempts do not count. deaf: endpoints
+    where a node could not listen, by node and place, and why. filtered: packets that the reverse-path filters dropped
+    meanwhile, by node.
     """
 
     nodes: Mapping[str, Sequence[Endpoint]]
@@ -119,9 +119,9 @@ class Reach:
 
 
 def ways(source: Sequence[Endpoint], target: Sequence[Endpoint], across: frozenset[Rail]) -> list[tuple[Way, Rail]]:
-    """By which endpoints a node connects to another: those of one use, and those that the plan joins besides.
+    """The endpoints over which a node connects to another: those of one use, and those that the plan joins besides.
 
-    An address that both have leads nowhere else, and none to one of the other version of IP.
+    Not between two ends with the same address, nor between versions of IP.
     """
     matches = _matches(tuple(one.uses for one in source), tuple(one.uses for one in target), across)
     return [(way, rail) for way, rail in matches if _leads(source[way[0]].address, target[way[1]].address)]
@@ -135,7 +135,7 @@ def _leads(here: str, there: str) -> bool:
 def _matches(
     source: tuple[tuple[Use, ...], ...], target: tuple[tuple[Use, ...], ...], across: frozenset[Rail]
 ) -> tuple[tuple[Way, Rail], ...]:
-    """The ways between endpoints of these uses, each with its rail: the first use that both have, else one across."""
+    """The pairs of endpoints of these uses, each with its rail: the first common use, else one across."""
     found = []
     for (place, here), (other, there) in product(enumerate(source), enumerate(target)):
         same = ((use, use) for use in here if use in there)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison of many nodes comes to: designs, odd nodes, and facts on which there is no majority."""
+"""The result of a comparison of many nodes: designs, nodes that deviate, and facts without a majority."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a fact is about: `id` as in a Change (compare/change.py), `label` for people ("" for the host), `kind`."""
+    """The subject of a fact: `id` as in a Change (compare/change.py), `label` for people ("" for the host), `kind`."""
 
     id: str
     label: str
@@ -20,7 +20,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Nodes where a fact is not what it is on most: `votes` of the `of` nodes that could tell have `majority`.
+    """Nodes where a fact differs from most: `votes` of the `of` nodes with a known value have `majority`.
 
     value and majority are None for absent or unreadable.
     """
@@ -36,11 +36,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A fact on which there is no majority: each value with its nodes, the most frequent first."""
+    """A fact without a majority: each value with its nodes, the most frequent first."""
 
     subject: Subject
     what: str
-    camps: tuple[tuple[str | None, Names], ...]
+    groups: tuple[tuple[str | None, Names], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All of it. unread: nodes of which nothing is known."""
+    """The whole result. unread: nodes that could not be read."""
 
     groups: tuple[Group, ...]
     unread: tuple[Unread, ...]
@@ -74,6 +74,6 @@ class Report:
 
 
 def unread_by_reason(unread: tuple[Unread, ...]) -> list[tuple[str, str]]:
-    """Nodes folded, with the reason that they share."""
+    """Nodes folded, with their common reason."""
     reasons = dict.fromkeys(one.reason for one in unread)
     return [(folded(one.name for one in unread if one.reason == reason), reason) for reason in reasons]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Path types that differ between nodes of one design though nothing that is told of the way does.
+"""Path types that differ between nodes of one design without another difference on the path.
 
-Paths follow from how a machine is wired. So they are computed once for each wiring there is, of the first node that has
-it, and compared with those of the most frequent one.
+Paths follow from the wiring of a machine. So they are computed once for each wiring, on its first node, and compared
+with those of the most frequent one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """Equal nodes, the file of the first, and the subjects of what is told of them already."""
+    """Equal nodes, the file of the first, and the subjects that are already reported."""
 
     members: Alike
     path: str
@@ -32,7 +32,7 @@ class Routed:
 
 
 def route_changes(classes: Sequence[Routed]) -> Iterator[tuple[Alike, Change, Vote]]:
-    """The path types that differ from those of the most frequent wiring, and how many nodes have that."""
+    """The path types that differ from those of the most frequent wiring, and the number of its nodes."""
     wirings: dict[object, list[Routed]] = {}
     for one in classes:
         wirings.setdefault(_wiring(one.members.sheet), []).append(one)
@@ -48,7 +48,7 @@ def route_changes(classes: Sequence[Routed]) -> Iterator[tuple[Alike, Change, Vo
 
 
 def _wiring(sheet: Sheet) -> object:
-    """What path types follow from."""
+    """The facts that determine path types."""
     return tuple(
         (item.kind, item.id, tuple(item.facts.get(what) for what in FACTS)) for item in sheet if item.kind in WIRED
     )
@@ -59,6 +59,6 @@ def _changed(usual: Routed, other: Routed) -> tuple[Change, ...]:
 
     try:
         before, after = (load_machine(one.path, environment={}).topology for one in (usual, other))
-    except Error:  # a file that went away since it was read
+    except Error:  # a file that was removed since it was read
         return ()
     return tuple(path_changes(before, after, other.touched))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is at fault when some of the connections that were tried between nodes fail: a node that most of its own fail of,
-all of them, or nobody but the two ends.
+"""Who is at fault when some connections between nodes fail: a node most of whose connections fail, all nodes, or only
+the two ends.
 """
 
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from railgauge.topo.values.number import natural
 
 
 class Part(StrEnum):
-    """What fails: all, what comes into a node, what goes out of it, both, or between two nodes in one or both ways."""
+    """What fails: all, into a node, out of it, both, or between two nodes in one or both directions."""
 
     ALL = "all"
     INTO = "into"
@@ -28,7 +28,7 @@ ENDS = {Part.INTO: 1, Part.OUT_OF: 0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """`failed` of the `of` connections that were tried of its part; nodes: those that are named, none for all."""
+    """`failed` of the `of` connections that were tried of its part; nodes: those at fault, empty for all."""
 
     part: Part
     nodes: tuple[str, ...]
@@ -37,7 +37,7 @@ class Suspect:
 
 
 def suspects(failed: Set[Pair], tried: Set[Pair]) -> Iterator[Suspect]:
-    """Each failure once, those first that explain most. A node is named for more than half of its connections in a
+    """Each failure once, those that explain most first. A node is named for more than half of its connections in a
     direction, and no fewer than two.
     """
     left = set(failed)
@@ -56,7 +56,7 @@ def suspects(failed: Set[Pair], tried: Set[Pair]) -> Iterator[Suspect]:
 
 
 def _nodes(failed: Set[Pair], of: Mapping[Part, Mapping[str, int]]) -> Iterator[Suspect]:
-    """The nodes that may be named, in their order; `of`: by part and node how many connections were tried."""
+    """The candidates, in order; `of`: by part and node how many connections were tried."""
     own: dict[str, dict[Part, set[Pair]]] = defaultdict(lambda: {part: set() for part in ENDS})
     for pair in failed:
         for part, end in ENDS.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What most nodes of a design have: each thing and each of its facts put to the vote.
+"""The majority of a design: a vote on each device and each of its facts.
 
-The reference is the sheet of what has the most votes. Whether those are a majority, more than half, is asked of the
-vote; a reference without it is one camp among others.
+The reference has the attributes with the most votes. Whether those are a majority, more than half, is a property of
+the vote; a reference without a majority is one group among others.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ NO_DEVICE = "no PCI device"
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """`votes` of `of` nodes that could vote are for `winner`."""
+    """`votes` of the `of` votes are for `winner`."""
 
     winner: str | None
     votes: int
@@ -27,7 +27,7 @@ class Vote:
 
     @property
     def is_majority(self) -> bool:
-        """Whether more than half are."""
+        """Whether it is more than half."""
         return 2 * self.votes > self.of
 
 
@@ -52,7 +52,7 @@ class Ballot:
                     tally.facts.setdefault(what, Counter())[value] += len(one.nodes)
 
     def reference(self) -> Sheet:
-        """What has the most votes, one thing for an id. A fact that most could not read is not in it."""
+        """The winners of the votes, one device per id, without facts that most nodes could not read."""
         elected: dict[str, _Tally] = {}
         for (_, name), tally in self._tallies.items():
             if self._is_in(tally) and (name not in elected or tally.nodes > elected[name].nodes):
@@ -60,7 +60,7 @@ class Ballot:
         return tuple(map(self._elected, elected.values()))
 
     def _is_in(self, tally: _Tally) -> bool:
-        """Whether a thing is one of the design; what is on just half of the nodes is."""
+        """Whether a device belongs to the design: it is on half of the nodes or more."""
         return 2 * tally.nodes + (not is_made_up(tally.item)) > self.nodes or tally.item.kind == SETTINGS
 
     def _elected(self, tally: _Tally) -> Attributes:
@@ -68,18 +68,18 @@ class Ballot:
         return replace(tally.item, facts={what: value for what, value in winners.items() if value is not None})
 
     def on_fact(self, key: Key, what: str) -> Vote:
-        """The vote on a fact, by the nodes that have the thing."""
+        """The vote on a fact, by the nodes that have the device."""
         counts = self._tallies[key].facts[what]
         winner, votes = counts.most_common(1)[0]
         return Vote(winner, votes, counts.total())
 
     def on_presence(self, key: Key) -> Vote:
-        """The vote on whether the thing is there: winner "present", or None for absent."""
+        """The vote on the presence of the device: winner "present", or None for absent."""
         there = self._tallies[key].nodes
         is_there = self._is_in(self._tallies[key])
         return Vote("present" if is_there else None, there if is_there else self.nodes - there, self.nodes)
 
 
 def is_made_up(item: Attributes) -> bool:
-    """Whether a thing is an interface without a device, such as those that containers make, each with its own name."""
+    """Whether it is an interface without a device, such as the randomly named ones of containers."""
     return item.kind == "interface" and item.facts.get("behind it") == NO_DEVICE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences in sentences: "NIC mlx5_3 (0000:5d:00.0): x8, 15 of 16 nodes x16"."""
+"""Differences as sentences: "NIC mlx5_3 (0000:5d:00.0): x8, 15 of 16 nodes x16"."""
 
 from railgauge.topo.compare.diff import UNKNOWN, WORDS
 from railgauge.topo.findings.cluster.comparison import MOVED, PRESENCE
@@ -10,19 +10,19 @@ PATH_TYPE = "path type"
 
 
 def difference_text(one: Difference, *, more: int = 0) -> str:
-    """What is different and what most have; `more`: as many things of that kind differ in the same way."""
+    """The difference and the value of most; `more`: the number of further devices with the same difference."""
     most = f"{one.votes} of {one.of} nodes"
     if one.what == PRESENCE and one.value is None:
         return f"{_names(one.subject, more)} missing, {most} have {_it(more)}"
     if one.what == PRESENCE:
-        return f"{_names(one.subject, more)} there, {most} do not have {_it(more)}"
+        return f"{_names(one.subject, more)}present, {most} do not have {_it(more)}"
     return f"{_about(one.subject, one.what, more)}{_value(one.what, one.value)}, {most} {_plain(one.majority)}"
 
 
 def split_text(one: Split, *, more: int = 0) -> str:
     """Each value with the nodes that have it."""
-    camps = ", ".join(f"{_camp(one.what, value)} on {folded(names)}" for value, names in one.camps)
-    return f"{_about(one.subject, '' if one.what == PRESENCE else one.what, more)}{camps}"
+    groups = ", ".join(f"{_group(one.what, value)} on {folded(names)}" for value, names in one.groups)
+    return f"{_about(one.subject, '' if one.what == PRESENCE else one.what, more)}{groups}"
 
 
 def _names(subject: Subject, more: int) -> str:
@@ -34,7 +34,7 @@ def _it(more: int) -> str:
 
 
 def _about(subject: Subject, what: str, more: int) -> str:
-    """What stands before the value: the thing, and the fact where its value does not say which it is."""
+    """The text before the value: the device, and the fact unless its value shows which it is."""
     label = subject.label + (f" and {more} more" if more else "")
     return (f"{label}: " if label else "") + (f"{what} " if what and what not in (*WORDS, MOVED, PATH_TYPE) else "")
 
@@ -45,7 +45,7 @@ def _value(what: str, value: str | None) -> str:
     return f"{value} NVLinks" if what == "NVLinks" and value is not None else _plain(value)
 
 
-def _camp(what: str, value: str | None) -> str:
+def _group(what: str, value: str | None) -> str:
     return ("there" if value else "missing") if what == PRESENCE else _value(what, value)
 
 

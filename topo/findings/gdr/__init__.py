@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUDirect RDMA of a machine, pair by pair: what NCCL would decide, and what is amiss where it would not use it."""
+"""GPUDirect RDMA of a machine, pair by pair: NCCL's decision, and the reason if it would not use it."""

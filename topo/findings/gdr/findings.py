@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL would decide on GPUDirect RDMA as findings, one for each pair of a GPU and a NIC.
+"""NCCL's decision on GPUDirect RDMA as findings, one for each pair of a GPU and a NIC.
 
-PASS: both directions would use it. FAIL: a GPU could not with a NIC that is its own. WARN: a setting forbids it there,
-or a nearer NIC is not in use. INFO: not with one that NCCL would not take for it, or as the machine is built. A PASS is
-about the decision, not about a transfer: transfers.py.
+PASS: both directions would use it. FAIL: a GPU could not use it with its own NIC. WARN: a setting forbids it there,
+or a nearer NIC is not in use. INFO: not with a NIC that NCCL would not take for it, or not supported by the machine.
+A PASS is about the decision, not about a transfer: transfers.py.
 """
 
 from collections.abc import Container, Sequence
@@ -31,10 +31,10 @@ def findings(
     tried: Container[GdrPair] = (),
     asked: Sequence[GdrPair] | None = None,
 ) -> tuple[Finding, ...]:
-    """One for each pair, or for those that are asked for; one for the machine where there is none.
+    """One for each pair, or for the requested ones; one for the machine if there is no pair.
 
-    pairs: all of the machine, since what keeps one NIC from it, such as a missing module, is fixed for all of them.
-    tried: those that have moved bytes as well.
+    pairs: all of the machine, since a cause such as a missing module is fixed for all of them.
+    tried: those whose transfer was measured as well.
     """
     if not pairs:
         return (_without_pairs(case),)
@@ -53,7 +53,7 @@ def findings(
 
 
 def name(pair: GdrPair) -> str:
-    """A pair for people: "GPU0 mlx5_0"."""
+    """A pair as text: "GPU0 mlx5_0"."""
     host = f"{pair.gpu.system}." if pair.gpu.system else ""
     return f"GPU{host}{pair.gpu.dev} {pair.net.name or f'NIC{pair.net.dev}'}"
 
@@ -62,14 +62,14 @@ def _without_pairs(case: Case) -> Finding:
     inventory = case.inventory
     if not case.system.gpus:
         unread = missing(Need.NVML, case) if has_gpus(case) else ""
-        level, message = (Level.UNKNOWN, unread) if unread else (Level.INFO, "there is no GPU")
+        level, message = (Level.UNKNOWN, unread) if unread else (Level.INFO, "no GPU found")
     elif inventory is None or not inventory.rdma:
-        level, message = Level.INFO, "there is no RDMA device: NCCL uses sockets, which GPUDirect RDMA has no part in"
+        level, message = Level.INFO, "no RDMA device found: NCCL uses sockets, without GPUDirect RDMA"
     elif off := plugin_off(case.settings):
         level, message = Level.WARN, f"{off} keeps NCCL from the RDMA devices"
     else:
         level = Level.FAIL
-        message = "NCCL uses none of the RDMA devices: railgauge topo show --view rdma tells why"
+        message = "NCCL uses none of the RDMA devices; for the reasons run railgauge topo show --view rdma"
     return GPU_DIRECT_RDMA.finding(level, case.host or "machine", message, fix=False, host=case.host)
 
 
@@ -77,7 +77,7 @@ def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) ->
     off = [way for way in pair.ways if not way.on]
     idle = _nearer(case, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
     level = _level(pair, model, idle)
-    beside = f"; {', '.join(idle)} is nearer, and NCCL does not use it" if idle else ""
+    beside = f"; {', '.join(idle)} is nearer, but NCCL does not use it" if idle else ""
     causes = {way.failed for way in off}
     return GPU_DIRECT_RDMA.finding(
         level,
@@ -104,7 +104,7 @@ def _level(pair: GdrPair, model: str, idle: list[str]) -> Level:
 
 
 def _is_forbidden(pair: GdrPair) -> bool:
-    """Whether a setting says no, not how the machine is built."""
+    """Whether a setting forbids it, not the machine."""
     off = [way for way in pair.ways if not way.on]
     set_level = any(way.failed is GdrCondition.TOO_FAR and way.level.source.startswith(LEVEL_SETTING) for way in off)
     return set_level or any(way.failed is GdrCondition.READ_DISABLED for way in off)
@@ -135,8 +135,8 @@ def _reach(way: GpuDirect) -> str:
 
 
 def _by(way: GpuDirect) -> str:
-    relayed = " by way of the GPU next to it, which relays (PXN)" if way.relay else ""
-    return relayed + (", its memory mapped over PCI, not over the chip-to-chip link" if way.pci_mapping else "")
+    relayed = " through the peer GPU near the NIC (PXN)" if way.relay else ""
+    return relayed + (", with its memory mapped over PCIe, not over the chip-to-chip link" if way.pci_mapping else "")
 
 
 def _other(pair: GdrPair) -> str:
@@ -146,9 +146,9 @@ def _other(pair: GdrPair) -> str:
 def _why(pair: GdrPair, way: GpuDirect, model: str) -> str:
     reasons = {
         GdrCondition.NIC: pair.nic[1],
-        GdrCondition.GPU: f"the GPU{f', {model},' if model else ''} cannot do GPUDirect RDMA",
+        GdrCondition.GPU: f"the GPU{f', {model},' if model else ''} does not support GPUDirect RDMA",
         GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
-        GdrCondition.OLD_GPU: "a GPU before sm 80 without NVLink to another is not read from",
+        GdrCondition.OLD_GPU: "NCCL does not read from a GPU before sm 80 without NVLink",
         GdrCondition.TOO_FAR: f"{way.distance} is beyond {_reach(way)}{_by(way)}",
     }
     return reasons[way.failed] if way.failed else ""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every GPU with every NIC that NCCL's IB plugin takes: whether GPUDirect RDMA would be used, in both directions.
 
-What nobody could ask (DMA-BUF without CUDA or libibverbs) is taken to work, so that the other conditions are decided;
-where they all hold the pair is unknown.
+Unknown conditions (DMA-BUF without CUDA or libibverbs) are assumed to hold, so that the others decide; if all others
+hold, the pair is unknown.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ MEANING = {name: levels.MEANING[name] for name in levels.MEANING if "GDR" in nam
     "NCCL_IB_DISABLE": "1: no RDMA",
 }
 Answer = tuple[bool | None, str]
-"""Whether NIC and host can do it, None where that is not known, and why."""
+"""Whether NIC and host support it, None if unknown, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GdrPair:
     """One GPU and one NIC. used: NCCL would take this NIC for this GPU. nic: of the NIC and the host.
 
-    gpu_can: what CUDA says of the GPU, None where it was not asked.
+    gpu_can: CUDA's answer for the GPU, None if not queried.
     """
 
     gpu: Node
@@ -48,21 +48,21 @@ class GdrPair:
 
     @property
     def unknown(self) -> str:
-        """What would have to be known to decide it; "" where it is decided."""
+        """The unknown fact that prevents a decision; "" if it is decided."""
         if not any(way.on for way in self.ways):
             return ""
         if self.nic[0] is None:
             return self.nic[1]
-        return "CUDA did not tell whether the GPU can do GPUDirect RDMA" if self.gpu_can is None else ""
+        return "CUDA does not report whether the GPU supports GPUDirect RDMA" if self.gpu_can is None else ""
 
 
 def gdr_pairs(case: Case) -> tuple[Case, tuple[GdrPair, ...]]:
-    """The machine as the settings in force make it, and all pairs of one host; none without GPUs, or NICs of the IB
-    plugin. A topology file has what its attributes say.
+    """The machine under the settings in force, and all pairs of one host; none without GPUs or NICs of the IB plugin.
+    A topology file has the values of its attributes.
     """
     if case.reader is None or case.inventory is None:
         ports = [net for net in case.system.nets if net.port]  # those of sockets are 0
-        return case, _pairs(case, {net.id: (bool(net.gdr), f"the file says gdr={net.gdr:d}") for net in ports})
+        return case, _pairs(case, {net.id: (bool(net.gdr), f"the file has gdr={net.gdr:d}") for net in ports})
     answers = ib_answers(survey_rdma(case.reader, case.settings))
     machine = replace(case.machine, topology=_with(case.machine.topology, answers))
     there = Case(machine, settings=case.known_settings)
@@ -83,7 +83,7 @@ def ib_answers(survey: RdmaSurvey) -> dict[str, Answer]:
 
 
 def _with(topology: Topology, answers: Mapping[str, Answer]) -> Topology:
-    """The topology with these answers; one that is not known counts as yes."""
+    """The topology with these answers; unknown counts as yes."""
     root = thaw(topology.root)
     for net in root.walk():
         found = answers.get(net.get("name") or "") if net.name == "net" else None
@@ -115,9 +115,9 @@ def _pairs(case: Case, answers: Mapping[str, Answer]) -> tuple[GdrPair, ...]:
 
 
 def _taken(table: Paths, gpu: Node, nets: list[Node]) -> set[str]:
-    """The NICs that are the GPU's: those that NCCL takes, or those that the wires put nearer.
+    """The GPU's own NICs: those that NCCL takes, or nearer ones by topology.
 
-    Without GPUDirect RDMA NCCL sends by way of the CPU, from where a near NIC is as far as others.
+    Without GPUDirect RDMA NCCL sends through the CPU, from where all NICs are equally far.
     """
     if not nets:
         return set()

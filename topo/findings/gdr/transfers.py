@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUDirect RDMA as it was tried between a GPU and a NIC, as findings: PASS only where every byte was right."""
+"""Transfers with GPUDirect RDMA between a GPU and a NIC, as findings: PASS only if every byte was right."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from railgauge.topo.findings.gdr.pairs import GdrPair
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What came of it. registration: the ways in which the GPU's memory was to be registered with the NIC, and what
-    went wrong (nothing with the last one where it works). failed: the step, and what was wrong with it; empty where
-    all went well. why_not: why nothing was tried.
+    """The result. registration: the mechanisms tried to register the GPU's memory with the NIC, and the error of each
+    (none for one that works). failed: the failed step and its error; empty on success.
+    why_not: why nothing was tried.
     """
 
     registration: Sequence[tuple[str, str]] = ()
@@ -23,7 +23,7 @@ class Transfer:
 
     @property
     def how(self) -> str:
-        """The way in which the memory is registered; empty where it is not."""
+        """The mechanism that registered the memory; empty if none did."""
         return next((way for way, error in self.registration if not error), "")
 
 
@@ -51,9 +51,9 @@ def _verdict(pair: GdrPair, transfer: Transfer) -> tuple[Level, str]:
     if transfer.why_not:
         return Level.UNKNOWN, f"no transfer was tried: {transfer.why_not}"
     if not transfer.failed:
-        return Level.PASS, f"the NIC wrote into the GPU's memory and sent from it, every byte right ({transfer.how})"
+        return Level.PASS, f"the NIC wrote to GPU memory and read from it, every byte right ({transfer.how})"
     why = "; ".join(f"{way}: {error}" for way, error in transfer.registration if error)
     message = f"the transfer failed: {transfer.failed}{f' ({why})' if why and not transfer.how else ''}"
     if any(way.on for way in pair.ways):
         return Level.FAIL, message
-    return Level.INFO, f"{message}; NCCL would not use it either"
+    return Level.INFO, f"{message}; NCCL would not use it anyway"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings that say the same of several channels of a graph, told once."""
+"""Findings that are the same for several channels of a graph, merged into one."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,9 +10,9 @@ from railgauge.topo.values.spans import spans
 
 
 def told_once(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, those alike but for the channel as one, on the line of the first.
+    """The findings, merged if only the channel differs, on the line of the first.
 
-    A finding about a channel holds its number as evidence, `channel`; what comes out holds all of them, `channels`.
+    A finding about a channel holds its number as evidence, `channel`; the merged one holds all, `channels`.
     """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, one in enumerate(findings):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A <graph> without an attribute that NCCL reads (`ncclTopoGetGraphFromXmlSub`), or a device without dev.
 
-latencyinter alone may be absent. NCCL takes a text that is no number for 0.
+latencyinter alone may be absent. NCCL reads a text that is not a number as 0.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             try:
                 graph.integer(key, None, 0)
             except InputError as error:
-                yield RULE.of_graph(Level.FAIL, graph, str(error), effect="NCCL takes 0", attribute=key)
+                yield RULE.of_graph(Level.FAIL, graph, str(error), effect="NCCL reads 0", attribute=key)
     for element in file.root.walk():
         if element.name in ("gpu", "net") and not element.get("dev"):
             yield RULE.finding(

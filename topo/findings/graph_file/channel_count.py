@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nchannels that is not how many channels there are, or more than NCCL has room for.
+"""nchannels that is not the number of channels, or exceeds NCCL's limit.
 
-NCCL goes by nchannels and takes what is not there for GPU 0 (`ncclTopoGetGraphFromXmlSub`); it doubles the channels
+NCCL uses nchannels and reads missing channels as GPU 0 (`ncclTopoGetGraphFromXmlSub`); it doubles the channels
 into a table of 64 (`ncclTopoPreset`).
 """
 
@@ -26,14 +26,14 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             continue  # attribute_missing.py
         about: dict[str, Any] = {"nchannels": said, "channels": there}
         if said > MAX_CHANNELS:
-            message = f"nchannels is {said}: NCCL runs each channel twice and has room for {2 * MAX_CHANNELS}"
-            yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL writes beyond its table", **about)
+            message = f"nchannels is {said}: NCCL runs each channel twice and supports {2 * MAX_CHANNELS}"
+            yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL writes past the end of its table", **about)
         elif said > there:
-            message = f"nchannels is {said}, but there are {there}"
-            yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL takes the rest for rank 0", **about)
+            message = f"nchannels is {said}, but the file has {there} channels"
+            yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL reads the missing ones as rank 0", **about)
         elif said < there:
             effect = f"NCCL uses the first {said}" if said > 0 else "NCCL searches channels of its own"
-            message = f"nchannels is {said}, but there are {there}"
+            message = f"nchannels is {said}, but the file has {there} channels"
             yield RULE.of_graph(Level.WARN, graph, message, effect=effect, **about)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A channel without an end: no NIC in or out where there are several nodes, or a step for which there is no way."""
+"""An incomplete channel: no NIC in or out with several nodes, or a step without a path."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ def _check(file: GraphFile) -> Iterator[Finding]:
     for placed in file.channels():
         nets = sum(1 for _ in placed.channel.all("net"))
         if nets not in (0, 2) or (nets == 0 and file.group.leaves):
-            message = f"has {nets} <net>, but channels of several nodes need two, in and out"
-            effect = "NCCL has no NIC to leave this node by"
+            message = f"has {nets} <net>, but a channel across nodes needs two, in and out"
+            effect = "NCCL has no NIC for traffic out of this node"
             yield RULE.of_channel(Level.FAIL, placed, message, effect=effect, nets=nets)
     for element, graph in file.read():
         for number, (channel, at) in enumerate(zip(graph.channels, element.all("channel"), strict=False)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""crossnic that says something else than the channels do, or that NCCL ignores the graph for.
+"""crossnic that contradicts the channels, or because of which NCCL ignores the graph.
 
-With NCCL_CROSS_NIC=0 NCCL passes over a graph of crossnic 1 and searches itself (`ncclTopoGetGraphFromXmlSub`). With
+With NCCL_CROSS_NIC=0 NCCL ignores a graph of crossnic 1 and searches itself (`ncclTopoGetGraphFromXmlSub`). With
 crossnic 2 every second node exchanges channels in pairs, which takes an even number (`ncclTopoPostset`).
 """
 
@@ -25,12 +25,12 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             message = "crossnic is 1, but NCCL_CROSS_NIC is 0"
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, **about)
         if graph.cross_nic == 0 and crossed:
-            message = f"crossnic is 0, but channel {crossed[0]} comes in by one NIC and leaves by another"
+            message = f"crossnic is 0, but channel {crossed[0]} enters by one NIC and leaves by another"
             effect = "its traffic goes from one rail to another"
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, channels=crossed, **about)
         if graph.pattern == RING and graph.cross_nic == CROSS_IF_BETTER and len(graph.channels) % 2:
-            message = f"crossnic is 2, but {len(graph.channels)} channels are no pairs"
-            effect = "no node exchanges channels, so that rings leave their rails"
+            message = f"crossnic is 2, which needs an even number of channels, not {len(graph.channels)}"
+            effect = "nodes do not exchange channels, so rings leave their rails"
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, **about)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU of the machine that a channel does not visit. NCCL leaves rank 0 in its place."""
+"""A GPU of the machine that a channel does not visit. NCCL uses rank 0 in its place."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A <gpu> whose rank is not that of the GPU which its dev names.
+"""A <gpu> whose rank differs from that of the GPU named by its dev.
 
-NCCL 2.30 writes and reads rank, which then wins over dev; releases before know dev alone.
+NCCL 2.30 writes and reads rank, which then overrides dev; earlier releases read only dev.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             node, text = named(file, gpu, file.system.ranks), gpu.get("rank")
             if node and text is not None and strtol(text) != node.rank:
                 message = f"GPU {gpu.get('dev')} has rank {text}, but is rank {node.rank} of this machine"
-                effect = "NCCL 2.30 goes by rank, earlier releases by dev"
+                effect = "NCCL 2.30 uses rank, earlier releases dev"
                 about = {"rank": text, "dev": gpu.get("dev")}
                 yield RULE.of_channel(Level.WARN, placed, message, at=gpu, effect=effect, **about)
 

@@ -15,7 +15,7 @@ def _check(file: GraphFile) -> Iterator[Finding]:
     for placed in file.channels():
         for gpu in placed.channel.all("gpu"):
             if gpu.get("dev") and named(file, gpu, file.system.ranks) is None:
-                message = f"GPU {gpu.get('dev')} is not of this machine: {known}"
+                message = f"GPU {gpu.get('dev')} is not in this machine, which has {known}"
                 yield RULE.of_channel(Level.FAIL, placed, message, at=gpu, effect="NCCL stops", dev=gpu.get("dev"))
 
 

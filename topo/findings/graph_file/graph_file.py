@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph file under inspection: its elements as they are, and beside them the machine that it is for."""
+"""A graph file under inspection: its elements, and the machine it is for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphFile:
-    """The file, and its machine as one of `nodes`. `graphs`: None where the strict reader refuses it, for `fault`.
+    """The file, and its machine as one of `nodes`. `graphs`: None if the strict reader rejects it because of `fault`.
 
     `group` follows the settings in force, `steering`, and the peer access that the driver denies.
     """
@@ -56,14 +56,14 @@ class GraphFile:
                 yield Placed(graph=graph, channel=channel, number=number)
 
     def read(self) -> Iterator[tuple[Element, Graph]]:
-        """The ring and tree of the file, each with its element; none where the strict reader refuses it."""
+        """The ring and tree of the file, each with its element; empty if the strict reader rejects it."""
         if self.graphs:
             known = {"0": self.graphs.ring, "1": self.graphs.tree}
             yield from ((graph, known[graph.get("id") or ""]) for graph in self.main())
 
 
 def name_of(graph: Element) -> str:
-    """What findings call a graph."""
+    """The name of a graph in findings."""
     return {"0": "ring", "1": "tree"}.get(graph.get("id") or "", f"graph {graph.get('id')}")
 
 
@@ -76,7 +76,7 @@ def read(
     p2p: bool = True,
     denied: frozenset[tuple[str, str]] = frozenset(),
 ) -> GraphFile:
-    """Read a graph file for a System; InputError with the line when it is no graph XML.
+    """Read a graph file for a System; InputError with the line if it is not graph XML.
 
     `nodes` None: one, or two where the file's channels have NICs. UnavailableError for a System without ranks.
     """
@@ -110,7 +110,7 @@ def _strictly(
 
 
 def named(file: GraphFile, element: Element, nodes: tuple[Node, ...]) -> Node | None:
-    """The GPU or NIC among `nodes` that a <gpu> or <net> names by its dev; None for none."""
+    """The GPU or NIC among `nodes` that a <gpu> or <net> names by its dev; None if unknown."""
     try:
         number = graph_file.dev_of(element, file.path)
     except InputError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that the strict reader refuses for what no other rule tells, such as another version."""
+"""A file that the strict reader rejects for a reason no other rule reports, such as another version."""
 
 from collections.abc import Iterator
 

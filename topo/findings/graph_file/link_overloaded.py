@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that the channels load beyond what they carry, under NCCL's routes and overheads; links alike told together.
+"""Links that the channels load beyond their bandwidth, with NCCL's routes and overheads; equal ones in one finding.
 
-NCCL's own search overloads none. A file that asks for more than twice what a link has was made for another machine.
+NCCL's own search overloads none. A file that needs more than twice a link's bandwidth was made for another machine.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
 
-FAR_BEYOND = 2.0  # times what a link carries
+FAR_BEYOND = 2.0  # times the bandwidth of a link
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's own XML parser refuses the file or reads it otherwise than XML means it (topology_file/nccl_parser.py)."""
+"""NCCL's own XML parser rejects the file or reads it differently from XML (topology_file/nccl_parser.py)."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A <net> that the machine does not have. NCCL takes it unseen and stops when it connects."""
+"""A <net> that the machine does not have. NCCL does not check it, and stops when it connects."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,11 @@ from railgauge.topo.findings.graph_file.rule import Rule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
-    known = " ".join(f"{dev_number(net):#x}" for net in file.system.nets) or "it has none"
+    known = " ".join(f"{dev_number(net):#x}" for net in file.system.nets) or "no NICs"
     for placed in file.channels():
         for net in placed.channel.all("net"):
             if net.get("dev") and named(file, net, file.system.nets) is None:
-                message = f"NIC {net.get('dev')} is not of this machine: {known}"
+                message = f"NIC {net.get('dev')} is not in this machine, which has {known}"
                 effect = "NCCL stops when it connects the nodes"
                 yield RULE.of_channel(Level.FAIL, placed, message, at=net, effect=effect, dev=net.get("dev"))
 

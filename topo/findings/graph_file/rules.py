@@ -11,13 +11,13 @@ from railgauge.topo.findings.graph_file.alike import told_once
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
 
-APART = (graph_file_faulty.RULE, total.RULE)  # the one where nothing else says why, the other in any case
+APART = (graph_file_faulty.RULE, total.RULE)  # the first only if no other rule says why, the second always
 RULES = tuple(rule for rule in found_in("railgauge.topo.findings.graph_file", Rule) if rule not in APART)
 COUNTED = (graph_absent.RULE.id, channel_count.RULE.id)  # NCCL takes fewer channels, or none: no FAIL
 
 
 def lint(file: GraphFile, host: str = "") -> tuple[Finding, ...]:
-    """What is wrong in a file, in the order of its lines, and what it reaches; PASS where nothing is."""
+    """The faults of a file, in the order of its lines, and the bandwidth it reaches; PASS without a fault."""
     found = told_once(finding for rule in RULES for finding in rule.find(file, file.path))
     if not any(finding.level is Level.FAIL or _tells(finding, file) for finding in found):
         found += graph_file_faulty.RULE.find(file, file.path)
@@ -29,5 +29,5 @@ def lint(file: GraphFile, host: str = "") -> tuple[Finding, ...]:
 
 
 def _tells(finding: Finding, file: GraphFile) -> bool:
-    """Whether a finding says already why the strict reader refuses the file."""
+    """Whether a finding says why the strict reader rejects the file."""
     return file.fault is not None and finding.id in COUNTED and finding.line == file.fault.line

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""samechannels=1 although the channels differ: NCCL then counts on less latency (`ncclTopoTuneModel`)."""
+"""samechannels=1 although the channels differ: NCCL then assumes less latency (`ncclTopoTuneModel`)."""
 
 from collections.abc import Iterator
 
@@ -13,8 +13,8 @@ def _check(file: GraphFile) -> Iterator[Finding]:
     for element, graph in file.read():
         different = len({channel.ranks for channel in graph.channels})
         if graph.same_channels and different > 1:
-            message = f"samechannels is 1, but there are {different} different ones"
-            effect = "NCCL takes broadcast and reduce for faster than they are"
+            message = f"samechannels is 1, but {different} channels are different"
+            effect = "NCCL overestimates the speed of broadcast and reduce"
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, different=different)
 
 

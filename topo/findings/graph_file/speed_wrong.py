@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A speed that is none: 0, negative, not a number, infinite."""
+"""An invalid speed: 0, negative, not a number, infinite."""
 
 import math
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                     Level.FAIL,
                     graph,
                     f"{key} is {text[:40]!r}, not a speed in GB/s",
-                    effect="NCCL takes the algorithm for infinitely slow or fast, and never or always chooses it",
+                    effect="NCCL assumes an infinitely slow or fast algorithm, and never or always chooses it",
                     attribute=key,
                     value=text,
                 )

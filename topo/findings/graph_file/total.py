@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the channels would reach, beside NCCL's own choice and what no channels could exceed."""
+"""The bandwidth of the channels, compared with NCCL's own choice and the upper bound of any channels."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,12 +28,12 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             message += f"; NCCL would choose {evidence['nccl_gb_per_s']:g}"
         if name in best and (bound := best[name].bound):
             evidence["bound_gb_per_s"] = bound.gb_per_s
-            message += f"; none reach more than {bound.gb_per_s:.4g} ({bound.why})"
+            message += f"; upper bound {bound.gb_per_s:.4g} ({bound.why})"
         yield RULE.of_graph(Level.INFO, element, message, **evidence)
 
 
 def _searched(file: GraphFile, policy: Policy) -> dict[str, Graph]:
-    """The ring and tree that a search finds, by name; nothing where there are none."""
+    """The ring and tree that a search finds, by name; empty if it finds none."""
     try:
         graphs = search(
             file.system, nodes=file.nodes, policy=policy, steering=file.steering, p2p=file.p2p, denied=file.denied

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A path type that is not the furthest one on the channels' ways. NCCL chooses protocols and latencies by it."""
+"""A path type that is not the furthest of the channels' paths. NCCL chooses protocols and latencies by it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             furthest = _furthest(file, graph, is_inter)
             if furthest and PATH_TYPES.index(furthest) > PATH_TYPES.index(said):
                 message = f"{key} is {said}, but a step of its channels is {furthest}"
-                effect = "NCCL takes these channels for faster than they are"
+                effect = "NCCL overestimates the speed of these channels"
                 about: dict[str, Any] = {"attribute": key, "value": said, "furthest": furthest}
                 yield RULE.of_graph(Level.WARN, element, message, effect=effect, **about)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PCIe switches that send traffic between two devices up to the root, because ACS tells them to."""
+"""PCIe switches that redirect traffic between two devices to the root complex, because ACS is on."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from railgauge.topo.findings.node.peers import has_peers, ports_between
 from railgauge.topo.findings.node.rule import Need, Rule
 
 REDIRECT = {0x04: "ReqRedir", 0x08: "CmpltRedir", 0x10: "UpstreamFwd"}  # ACS control word; lspci's names
-DIRECT = 0x40  # DirectTrans: translated requests go straight, which ATS on both ends then uses
+DIRECT = 0x40  # DirectTrans: translated requests go directly; used with ATS at both ends
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def _check(case: Case) -> Iterator[Finding]:
         bits = [name for bit, name in REDIRECT.items() if config and (config.acs or 0) & bit]
         if config is not None and bits:
             direct = bool((config.acs or 0) & DIRECT)
-            way = "; translated requests (ATS) go straight" if direct else ""
+            way = "; translated requests (ATS) go directly" if direct else ""
             yield RULE.finding(
                 Level.INFO if direct else Level.WARN,
                 port,
@@ -36,31 +36,31 @@ def _check(case: Case) -> Iterator[Finding]:
     if unread:
         yield RULE.unknown(
             case.host,
-            f"ACS of {len(unread)} of {len(ports)} switch ports is shown to root alone: {_groups(case, ports)}",
+            f"ACS of {len(unread)} of {len(ports)} switch ports can be read by root only: {_groups(case, ports)}",
             ports=unread,
         )
 
 
 def _no_switch(case: Case) -> str:
     if case.inventory and case.inventory.host.virtual:
-        return "a guest does not see the switches: look on its host; inside only a measurement tells"
-    return "no switch port is known between these devices"
+        return "switches are not visible in a VM: check on the host, or measure in the VM"
+    return "no switch port found between these devices"
 
 
 def _groups(case: Case, ports: Mapping[str, tuple[str, str]]) -> str:
-    """What the shape of the IOMMU's groups says: the kernel makes them when it starts, ACS may be changed later."""
+    """What the IOMMU groups say about ACS at boot, when the kernel forms them; ACS may have changed since."""
     groups = case.evidence.iommu.by_device
     pairs = [(groups.get(one), groups.get(other)) for one, other in ports.values()]
     known = [(one.number, other.number) for one, other in pairs if one and other]
     if not known:
-        return "IOMMU groups do not tell either"
+        return "IOMMU groups do not show it either"
     if all(one == other for one, other in known):
-        return "they share IOMMU groups, so it was off when the kernel started"
-    return "they have IOMMU groups of their own, so it was on when the kernel started"
+        return "they share IOMMU groups, so ACS was off at boot"
+    return "each has its own IOMMU group, so ACS was on at boot"
 
 
 def _concerns(case: Case) -> bool:
-    """A machine without switches has nothing to redirect; where they cannot be seen there may be some."""
+    """Whether there may be PCIe switches: those of a VM's host are not visible."""
     if case.inventory is None:
         return True
     seen = case.inventory.pci and not case.inventory.host.virtual

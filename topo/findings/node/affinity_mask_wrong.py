@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU masks that cannot be right: of the topology that NCCL plans with, from a file or from the machine."""
+"""Invalid CPU affinity masks in the topology that NCCL plans with, from a file or from the machine."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an earlier look at a machine told: its findings, and the machine itself where more than those was kept."""
+"""The baseline of a machine: findings of an earlier check, and the machine itself if a capture was kept."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """`name` is what was given, `host` the machine's name; `case` is None where findings are all that was kept."""
+    """`name` as given on the command line, `host`: the machine's name; `case`: None if only findings were kept."""
 
     name: str
     host: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine under examination: what the rules read, each part read or computed when a rule first asks for it."""
+"""A machine under examination: the input of the rules, each part read or computed on first use."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class Case:
     """One machine, live or recorded, or a topology file alone.
 
-    reader: of the machine's files and answers, None for a topology file. cost: how much a rule may ask (rule.py).
-    gpus: those that are looked at, by NVML's index; None for all. settings: in place of those in force there.
-    baseline: what was known of the machine when it was as it should be; None where nothing is compared.
+    reader: files and answers of the machine, None for a topology file. cost: the highest cost of a rule (rule.py).
+    gpus: NVML indices of the GPUs to examine; None for all. settings: replace those in force on the machine.
+    baseline: an earlier, good state of the machine; None without a comparison.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Case:
 
     @cached_property
     def inventory(self) -> MachineFacts | None:
-        """What there is beyond the topology; None for a topology file."""
+        """Facts beyond the topology; None for a topology file."""
         facts = self.machine.facts
         if facts is not None and self._settings is not None:
             facts = facts.but(settings=self._settings)
@@ -65,12 +65,12 @@ class Case:
 
     @cached_property
     def evidence(self) -> MachineFacts:
-        """The same; of a topology file nothing is known."""
+        """The same; empty for a topology file."""
         return self.inventory or MachineFacts(CaptureReader(Capture(manifest={})))
 
     @cached_property
     def known_settings(self) -> tuple[Setting, ...]:
-        """NCCL's settings in force on the machine; those of /etc/nccl.conf where nobody asked the environment."""
+        """NCCL's settings in force on the machine; only those of /etc/nccl.conf where the environment is unknown."""
         if self.inventory is None or self.reader is None:
             return ()
         told = self.inventory.settings
@@ -83,42 +83,42 @@ class Case:
 
     @cached_property
     def verbs(self) -> Verbs:
-        """What libibverbs tells of the RDMA devices."""
+        """What libibverbs reports about the RDMA devices."""
         return self.evidence.verbs
 
     @cached_property
     def rdma_ports(self) -> tuple[NcclPort, ...]:
-        """The ports that NCCL's IB plugin uses under the settings, in its order; none where it is turned off."""
+        """The ports that NCCL's IB plugin uses under the settings, in its order; empty if it is disabled."""
         if self.inventory is None or plugin_off(self.settings):
             return ()
         return nccl_ports(self.inventory.rdma, read_ib_settings(self.settings), self.verbs)
 
     @cached_property
     def interface_names(self) -> tuple[str, ...] | None:
-        """The interfaces that sockets may use, before NCCL_SOCKET_IFNAME, in NCCL's order; None where it is not known
-        which have an address.
+        """The interfaces that sockets may use, before NCCL_SOCKET_IFNAME, in NCCL's order; None if their addresses are
+        unknown.
         """
         facts = self.reader.facts("interfaces") if self.reader else None
         return None if self.reader is None or facts is None or "error" in facts else addressed(self.reader)
 
     @cached_property
     def steering(self) -> Steering:
-        """What the settings make of levels and channels."""
+        """Path levels and channel counts that follow from the settings."""
         return read_steering(self.settings)
 
     @cached_property
     def file(self) -> TopoFile:
-        """The topology as a file of it would be, for the linter's rules."""
+        """The topology as its file would be, for the linter's rules."""
         return of_machine(self.machine)
 
     @cached_property
     def alone(self) -> TopoFile:
-        """`file` without the machine beside it: only what it tells by itself."""
+        """`file` without the machine: the file checked by itself."""
         return replace(self.file, machine=None)
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """What differs from the machine of the baseline; none without one.
+        """Differences from the baseline's machine; empty without one.
 
         InputError when one of the two is a topology file that contradicts itself.
         """
@@ -132,15 +132,15 @@ class Case:
 
     @property
     def named_file_unknown(self) -> bool:
-        """Whether a recording leaves open which topology file is in force."""
+        """Whether a capture does not show which topology file is in force."""
         told = self.machine.topo_file or self.evidence.topo_file
         return told is None and self.inventory is not None and self.inventory.settings is None
 
     @cached_property
     def named_file(self) -> TopoFile | None:
-        """The topology file in force, beside the machine as it is without; None without one.
+        """The topology file in force, with the machine as detected without it; None without a file.
 
-        InputError when it is no topology file.
+        InputError if it is not a topology file.
         """
         named = self.machine.topo_file or self.evidence.topo_file
         if named is None or named.text is None:
@@ -149,7 +149,7 @@ class Case:
 
     @cached_property
     def sound_file(self) -> TopoFile | None:
-        """`named_file` where it can be read; topo-file-faulty tells of another."""
+        """`named_file` if it can be read; if not, topo-file-faulty reports it."""
         try:
             return self.named_file
         except InputError:

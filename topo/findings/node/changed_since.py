@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else is not as in the baseline: driver, firmware, settings of the hardware, places, new devices."""
+"""Other changes since the baseline: driver, firmware, settings of the hardware, places, new devices."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from railgauge.topo.findings.node.rule import Rule
 def _check(case: Case) -> Iterator[Finding]:
     try:
         rest = slower_than_before.others(case)
-    except InputError as error:  # a file that contradicts itself, which topo-file-faulty tells
+    except InputError as error:  # an inconsistent file: topo-file-faulty reports it
         yield RULE.unknown(case.host, str(error))
         return
     yield from (slower_than_before.as_finding(RULE, Level.INFO, change) for change in rest)

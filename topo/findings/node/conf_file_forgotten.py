@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings in a file that nobody remembers, which turn a transport off or bind NCCL to one choice."""
+"""Settings left in a file that disable a transport or force one choice on NCCL."""
 
 from collections.abc import Iterator
 
@@ -31,14 +31,14 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def harm_in_file(case: Case, setting: Setting) -> Harm:
-    """What a setting of a file takes from the machine.
+    """The harm of a setting in a file.
 
-    What binds every job is a fault there, where the environment of one job may do so.
+    A forced choice is a fault in a file, where it affects every job, but not in the environment of one job.
     """
     if setting.name == FILE and case.reader:
         path = in_folder(case.reader, setting.value)
         if case.reader.knows(path) and not case.reader.realpath(path):
-            return Harm(Level.FAIL, "there is no such file")
+            return Harm(Level.FAIL, "the file does not exist")
     harm = harm_of(case, setting)
     if harm and setting.name in BINDING:
         return harm._replace(level=Level.WARN)

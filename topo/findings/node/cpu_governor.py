@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores whose clock is kept low or rises late."""
+"""CPU governors that keep the clock low or raise it late."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from railgauge.topo.findings.node.peers import has_peers
 from railgauge.topo.findings.node.rule import Rule
 
 PERFORMANCE, LOWEST = "performance", "powersave"
-HARDWARE = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")  # there powersave means that the CPU itself decides
+HARDWARE = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")  # with these drivers powersave lets the CPU decide
 
 
 def _check(case: Case) -> Iterator[Finding]:
     governors = case.evidence.governors
     if not governors:
         yield RULE.unknown(
-            case.host, f"{POLICIES} shows nothing: not recorded, or firmware or hypervisor rule the clock"
+            case.host, f"no cpufreq data: not captured, or controlled by firmware/hypervisor ({POLICIES})"
         )
     for (driver, governor), count in governors.items():
         if governor is None:
@@ -28,7 +28,7 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.WARN if lowest and driver else Level.INFO,
                 case.host,
-                f"governor {governor} (driver {driver or 'unknown'}) on {count} policies",
+                f"governor {governor} (driver {driver or 'unknown'}) on {count} cpufreq policies",
                 effect="the cores stay at their lowest clock" if lowest else "the clock rises late for short bursts",
                 driver=driver,
                 governor=governor,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DMA-BUF, the kernel's own way to GPUDirect RDMA, does not work."""
+"""DMA-BUF, the kernel's own mechanism for GPUDirect RDMA, does not work."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.finding(Level.INFO, case.host, f"{why}; using the peer-memory module (OK)", fix=False, **evidence)
     elif not works:
         level = Level.WARN if in_reach(case) else Level.INFO
-        yield RULE.finding(level, case.host, f"{why}, and there is no peer-memory module", **evidence)
+        yield RULE.finding(level, case.host, f"{why}, and no peer-memory module is loaded", **evidence)
 
 
 RULE = Rule(card=DMABUF_UNSUPPORTED, concerns=lambda case: case.inventory is None or wanted(case), check=_check)

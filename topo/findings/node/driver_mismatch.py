@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's kernel module and its libraries are of different releases; between nodes: the driver of most is another."""
+"""NVIDIA's kernel module and its libraries have different releases; or the driver differs from most nodes."""
 
 import re
 from collections.abc import Iterator
@@ -22,18 +22,22 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown("nvidia", "the release of the kernel module cannot be read (/proc/driver/nvidia/version)")
         return
     if driver.nvml and driver.nvml != driver.module:
-        message = f"the kernel module is {driver.module}, NVML says {driver.nvml}"
+        message = f"the kernel module is {driver.module}, NVML reports {driver.nvml}"
         yield RULE.finding(
             Level.FAIL, "nvidia", message, effect=RULE.card.effect, module=driver.module, nvml=driver.nvml
         )
-    works = driver.nvml == driver.module and not driver.cuda_error  # then such a library is not the one in use
+    works = driver.nvml == driver.module and not driver.cuda_error  # then that library is not in use
     others = {path: release for path, release in driver.libraries.items() if release != driver.module}
     for path, release in {} if said else others.items():
         message = f"the kernel module is {driver.module}, {path} is {release}"
         level, effect = (Level.INFO, "") if works else (Level.FAIL, RULE.card.effect)
         yield RULE.finding(level, path, message, effect=effect, module=driver.module, library=release)
     if not driver.nvml and not driver.libraries and not said:
-        yield RULE.unknown("nvidia", "neither NVML nor the libraries' names tell their release", module=driver.module)
+        yield RULE.unknown(
+            "nvidia",
+            "the release of the driver's libraries is unknown (no NVML, no release in their file names)",
+            module=driver.module,
+        )
 
 
 RULE = Rule(

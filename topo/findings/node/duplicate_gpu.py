@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two GPUs that say to be the same one."""
+"""Two GPUs with the same bus id or UUID."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def _finding(what: str, indices: Sequence[int | None]) -> Finding:
         Level.FAIL,
         what.rpartition(" ")[2],
         f"{len(indices)} GPUs have the {what} (indices {', '.join(map(str, indices))})",
-        effect="NCCL refuses two ranks on what it takes for one GPU",
+        effect="NCCL rejects two ranks on the same GPU",
         indices=list(indices),
     )
 

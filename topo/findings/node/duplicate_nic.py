@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two RDMA devices that say to be the same one."""
+"""Two RDMA devices with the same node GUID."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown(unread[0], f"the node GUID of {', '.join(unread)} cannot be read", devices=unread)
     holders: dict[str, list[str]] = defaultdict(list)
     for device in devices:
-        if (device.node_guid or "").strip("0:"):  # virtual functions have zeros until somebody gives them one
+        if (device.node_guid or "").strip("0:"):  # virtual functions have zeros until one is set
             holders[device.node_guid or ""].append(device.name)
     for guid, names in holders.items():
         if len(names) > 1:
             yield RULE.finding(
                 Level.WARN,
                 guid,
-                f"{', '.join(names)} have one node GUID, {guid}",
+                f"{', '.join(names)} have the same node GUID, {guid}",
                 effect=RULE.card.effect,
                 devices=names,
             )

@@ -20,8 +20,8 @@ SIZE = 1 << 30
 
 
 def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = (), nodes: int = 1) -> str:
-    """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
-    predicted, such as for one GPU alone.
+    """The predicted effect of edits (what_if.py) that bring the plan to the machine's real state; "" without a
+    prediction, such as for a single GPU.
     """
     found = _edited(case, tuple(sets), tuple(drops), nodes)
     return found.statement if found else ""
@@ -36,7 +36,7 @@ def _edited(case: Case, sets: tuple[str, ...], drops: tuple[str, ...], nodes: in
 
 
 def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Case:
-    """The machine after edits, under the same settings; Error for what cannot be edited."""
+    """The machine after edits, under the same settings; Error if an edit is not possible."""
     from railgauge.topo.compare.what_if import edited
 
     machine = replace(case.machine, topology=edited(case.machine.topology, sets, drops))
@@ -44,15 +44,15 @@ def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) 
 
 
 def once_fixed(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
-    """What edits that fix a fault do to the prediction for several such nodes; "" where nothing is predicted, or where
-    the plan would lose by them, since NCCL's search may find other channels: that is no effect of the fault.
+    """The predicted gain from edits that fix a fault, for several such nodes; "" without a prediction or if it gets
+    worse, since NCCL's search may find other channels: that is not an effect of the fault.
     """
     found = _edited(case, tuple(sets), (), nodes)
     return f"once fixed, {nodes} such nodes: {found.statement}" if found and found.change >= 0 else ""
 
 
 def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "Comparison | None":
-    """The predictions for two states of a machine; None where one is not predicted."""
+    """The predictions for two states of a machine; None if either has none."""
     from railgauge.topo.predict.comparison import Comparison
 
     try:
@@ -62,7 +62,7 @@ def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: i
 
 
 def planned(case: Case, nodes: int = 1) -> "Plan":
-    """What NCCL would run on a machine, as one of several such nodes; Error where it finds no channels."""
+    """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
     from railgauge.topo.channels.graph import Policy
     from railgauge.topo.channels.search import search
     from railgauge.topo.predict.plan import Plan

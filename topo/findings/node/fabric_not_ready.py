@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs that the NVLink fabric has not taken in: no fabric manager, or one of another release."""
+"""GPUs not registered in the NVLink fabric: fabric manager not running, or of another release."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from railgauge.topo.findings.node.rule import Need, Rule
 STARTED, PROGRESS, COMPLETED = 1, 2, 3  # nvmlGpuFabricState_t: not started, in progress, completed
 WORDS = {STARTED: "not started", PROGRESS: "in progress"}
 NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
-FROM_SM = 90  # older GPUs tell no fabric state
+FROM_SM = 90  # older GPUs report no fabric state
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -40,7 +40,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _of_another_release(case: Case) -> Iterator[Finding]:
-    """A fabric manager that will not start, or not again: it checks the driver's release."""
+    """A fabric manager that cannot start or restart: its release must match the driver's."""
     manager, driver = case.evidence.fabric_manager, case.evidence.driver.module
     if not manager or not driver or manager == driver:
         return
@@ -50,7 +50,7 @@ def _of_another_release(case: Case) -> Iterator[Finding]:
     yield RULE.finding(
         Level.WARN if works else Level.FAIL,
         "nv-fabricmanager",
-        f"nv-fabricmanager is {manager}, the driver is {driver}: it starts with its own release only",
+        f"nv-fabricmanager is {manager}, the driver is {driver}: it starts only with a driver of its own release",
         effect="the fabric works until the next restart" if works else RULE.card.effect,
         fabric_manager=manager,
         driver=driver,
@@ -58,7 +58,7 @@ def _of_another_release(case: Case) -> Iterator[Finding]:
 
 
 def _on_switches(case: Case) -> list[Gpu]:
-    """Those that NVSwitches join, or that say to be in a fabric."""
+    """The GPUs connected by NVSwitches, or that report a fabric."""
     known = case.inventory.gpus if case.inventory else ()
     return [gpu for gpu in known if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
 

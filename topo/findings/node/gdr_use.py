@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GPUDirect RDMA has to work with on a machine, for the rules about its two ways: peer memory and DMA-BUF."""
+"""Prerequisites of GPUDirect RDMA on a machine, for the rules about its two mechanisms: peer memory and DMA-BUF."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from railgauge.topo.nccl.settings.parameter import parameter
 
 
 def wanted(case: Case) -> bool:
-    """Whether there are GPUs and RDMA ports of hardware that could use it."""
+    """Whether there are GPUs and hardware RDMA ports that could use it."""
     if case.inventory is None:
         return False
     hardware = [port for port in case.rdma_ports if not port.device.virtual]
@@ -20,7 +20,7 @@ def wanted(case: Case) -> bool:
 
 
 def in_reach(case: Case) -> bool:
-    """Whether a GPU is near enough to a NIC for it. A guest does not see how near they are."""
+    """Whether a GPU is near enough to a NIC for it. A VM does not show the distance."""
     if case.inventory is None or case.inventory.host.virtual:
         return True
     names, levels = {port.name for port in case.rdma_ports}, case.steering.levels
@@ -30,7 +30,7 @@ def in_reach(case: Case) -> bool:
 
 
 def by_dma_buf(case: Case) -> tuple[bool | None, str]:
-    """Whether the first port could do it without a peer-memory module, and why not; None where that is not known."""
+    """Whether the first port supports it without a peer-memory module, and why not; None if unknown."""
     if case.inventory is None:
         return None, ""
     alone = replace(case.inventory.gdr, peer_memory=())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL_IB_GID_INDEX points at an entry that is empty or reaches no other node."""
+"""NCCL_IB_GID_INDEX selects a GID that is empty or not routable to other nodes."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def _check(case: Case) -> Iterator[Finding]:
             continue
         subject = f"{port.name}:{port.rdma_port.number}"
         if port.rdma_port.gid_table_length is None:
-            yield RULE.unknown(subject, "its GIDs are not recorded")
+            yield RULE.unknown(subject, "its GIDs were not captured")
         elif fault := _fault(port, wanted):
             yield _finding(port, wanted, subject, *fault)
 
@@ -33,7 +33,7 @@ def _finding(port: NcclPort, wanted: GidSettings, subject: str, level: Level, fa
     return RULE.finding(
         level,
         subject,
-        f"index {wanted.index} {fault}; left alone NCCL takes {own.index}, {own.why}",
+        f"index {wanted.index} {fault}; unset, NCCL takes {own.index}, {own.why}",
         index=wanted.index,
         own_index=own.index,
         table_length=port.rdma_port.gid_table_length,
@@ -44,17 +44,17 @@ def _fault(port: NcclPort, wanted: GidSettings) -> tuple[Level, str] | None:
     """What is wrong with the entry that the setting names."""
     gid = port.gid.gid
     if wanted.index >= (port.rdma_port.gid_table_length or 0):
-        return Level.FAIL, f"is beyond the table of {port.rdma_port.gid_table_length}"
+        return Level.FAIL, f"is outside the GID table ({port.rdma_port.gid_table_length} entries)"
     if gid is None:
-        return Level.FAIL, "is empty here"
+        return Level.FAIL, "is empty on this port"
     return _weak(gid, wanted)
 
 
 def _weak(gid: Gid, wanted: GidSettings) -> tuple[Level, str] | None:
     if is_link_local(gid):
-        return Level.WARN, "is a link-local address, which no router carries"
+        return Level.WARN, "is a link-local address, which routers do not forward"
     if gid.roce_version not in (None, wanted.roce_version):
-        return Level.WARN, f"is RoCE v{gid.roce_version}, which ends at the own subnet"
+        return Level.WARN, f"is RoCE v{gid.roce_version}, which is not routed beyond the subnet"
     return None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GID tables with holes, so that no one index is right for all ports."""
+"""GID tables with empty entries, so that no single index is right for all ports."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def _check(case: Case) -> Iterator[Finding]:
     ports = _roce(case)
     for port in ports:
         if port.rdma_port.gid_table_length is None:
-            yield RULE.unknown(f"{port.name}:{port.rdma_port.number}", "its GIDs are not recorded")
+            yield RULE.unknown(f"{port.name}:{port.rdma_port.number}", "its GIDs were not captured")
     holed = [(port, holes) for port in ports if (holes := _holes(port))]
     usual = Counter(_index(port) for port in ports).most_common(1)
     for port, holes in holed:

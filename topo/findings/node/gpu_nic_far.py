@@ -10,14 +10,14 @@ from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule, missing
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
 
-NEAR = PATH_TYPES.index("PXB")  # NCCL uses GPUDirect RDMA that far
+NEAR = PATH_TYPES.index("PXB")  # NCCL uses GPUDirect RDMA up to this distance
 FAR = PATH_TYPES.index("SYS")
 
 
 def _check(case: Case) -> Iterator[Finding]:
     nets = _rdma_nets(case)
     if not case.system.gpus or not nets:
-        yield RULE.unknown(case.host, missing(Need.NVML, case) or "no RDMA device is one that NCCL would take")
+        yield RULE.unknown(case.host, missing(Need.NVML, case) or "no RDMA device that NCCL would use")
         return
     nearest = {gpu: min((_distance(case, gpu, net), net.index) for net in nets) for gpu in case.system.gpus}
     near = [gpu for gpu, (distance, _) in nearest.items() if distance <= NEAR]
@@ -28,9 +28,10 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.WARN if _has_one_each(case, nets) else Level.INFO,
                 gpu.bus_id or gpu.id,
-                f"GPU{gpu.dev} ({gpu.bus_id}) reaches its nearest NIC {net.name} over {kind}, where {len(near)} of "
-                f"{len(nearest)} GPUs have one behind their own switch",
-                effect="no GPUDirect RDMA of its own: it goes through host memory, or over NVLink to another GPU (PXN)",
+                f"GPU{gpu.dev} ({gpu.bus_id}) reaches its nearest NIC {net.name} over {kind}, while {len(near)} of "
+                f"{len(nearest)} GPUs have one below the same PCIe switch",
+                effect="no GPUDirect RDMA with a NIC of its own: data goes through host memory, or over NVLink "
+                "to another GPU (PXN)",
                 nearest=net.name,
                 type=kind,
                 near_gpus=len(near),
@@ -39,13 +40,13 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.finding(
             Level.INFO,
             case.host,
-            "every NIC is on another socket than the GPUs",
+            "no NIC is on the same socket as the GPUs",
             effect="no GPUDirect RDMA; all traffic between nodes crosses the link between the sockets",
         )
 
 
 def _has_one_each(case: Case, nets: list[Node]) -> bool:
-    """Whether the board has a NIC for each GPU, but for one that is gone; a port that is down is told as such."""
+    """Whether the machine has a NIC for each GPU, or one less; ports that are down are reported elsewhere."""
     return len(nets) >= len(case.system.gpus) - 1 and not _port_down(case)
 
 
@@ -59,12 +60,12 @@ def _distance(case: Case, gpu: Node, net: Node) -> int:
 
 
 def _rdma_nets(case: Case) -> list[Node]:
-    """NICs that NCCL's IB plugin would take: those named as RDMA devices."""
+    """NICs that NCCL's IB plugin would use: those with the name of an RDMA device."""
     return [net for net in case.system.nets if net.name in _hardware(case)]
 
 
 def _hardware(case: Case) -> set[str]:
-    """The names of RDMA devices that are no software."""
+    """The names of hardware RDMA devices."""
     return {device.name for device in case.inventory.rdma if not device.virtual} if case.inventory else set()
 
 

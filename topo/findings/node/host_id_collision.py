@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that NCCL cannot tell from others: its name and boot id say nothing."""
+"""A host that NCCL cannot distinguish from others: its name and boot id are not unique."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,10 @@ def _check(case: Case) -> Iterator[Finding]:
     forced = case.settings.get(SETTING)
     if forced:
         yield RULE.finding(
-            Level.INFO, SETTING, f"{SETTING}={forced} stands for the host: it has to differ on each", value=forced
+            Level.INFO,
+            SETTING,
+            f"{SETTING}={forced} replaces the host's identity: it must differ on every host",
+            value=forced,
         )
         return
     name, boot_id = case.evidence.identity
@@ -28,7 +31,7 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.finding(
             level,
             BOOT_ID,
-            f"there is no boot id, so that the name {name or ''!r} alone tells this host from others",
+            f"no boot id: only the name {name or ''!r} distinguishes this host from others",
             effect=RULE.card.effect,
             name=name,
             boot_id=boot_id,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Error counters of RDMA ports: with -r 2 those that rise between two readings, else what one reading shows."""
+"""Error counters of RDMA ports: with -r 2 those that rise between two readings, else those of one reading."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,8 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
 
-TWO_READINGS = 2  # the cost from which there is a second one
-AT_BOOT = 2  # times that a link goes down until a machine is up
+TWO_READINGS = 2  # the cost from which there is a second reading
+AT_BOOT = 2  # link-downs that are normal at boot
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -22,16 +22,16 @@ def _check(case: Case) -> Iterator[Finding]:
     for place, port in enumerate(before):
         subject = f"{port.device}:{port.port}"
         if rising := _rising(port, after[place]) if len(after) == len(before) else {}:
-            told = ", ".join(f"{name} by {count}" for name, count in rising.items())
-            yield RULE.finding(Level.WARN, subject, f"in {BETWEEN_S:g} s rose {told}", rise=rising)
+            named = ", ".join(f"{name} by {count}" for name, count in rising.items())
+            yield RULE.finding(Level.WARN, subject, f"rose in {BETWEEN_S:g} s: {named}", rise=rising)
         elif not after and (seen := _seen(port)):
-            told = ", ".join(f"{name} {count}" for name, count in seen.items())
-            message = f"{told} since they were reset: whether they rise takes two readings, -r 2 on the machine"
+            named = ", ".join(f"{name} {count}" for name, count in seen.items())
+            message = f"{named} since the last reset; to see whether they rise, run with -r 2 on the machine"
             yield RULE.finding(Level.INFO, subject, message, counts=seen)
 
 
 def _second(case: Case) -> tuple[PortErrors, ...]:
-    """A later reading; empty where only files are to be read, or a capture holds none."""
+    """A later reading; empty if only files may be read or the capture has none."""
     if case.cost < TWO_READINGS or not case.evidence.port_errors or case.reader is None:
         return ()
     return read_later(case.reader)

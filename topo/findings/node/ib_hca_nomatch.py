@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL_IB_HCA names ports that are not there."""
+"""NCCL_IB_HCA names ports that do not exist."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,8 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.finding(
             Level.FAIL,
             SETTING,
-            f"{value!r} takes none of {', '.join(dict.fromkeys(name for name, _ in ports))}: NCCL goes on to sockets",
+            f"{value!r} matches none of {', '.join(dict.fromkeys(name for name, _ in ports))}: NCCL falls back "
+            f"to sockets",
             value=value,
             devices=[name for name, _ in ports],
         )
@@ -32,8 +33,8 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _unmatched(entry: HcaEntry, value: str, some: bool, *, meant: bool) -> Finding:
-    """An entry without a port. It was not meant for this machine where it leaves out, or where there is no GPU."""
-    where = "names no port of this machine" if some else "names a port, but this machine has no RDMA device"
+    """An entry that matches no port; INFO if it excludes ports or the machine has no GPU."""
+    where = "matches no port of this machine" if some else "names a port, but this machine has no RDMA device"
     level = Level.WARN if meant else Level.INFO
     return RULE.finding(level, entry.text, f"{entry.text!r} of {SETTING} {where}", value=value)
 

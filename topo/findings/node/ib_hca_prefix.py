@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An entry of NCCL_IB_HCA that names more devices than meant: mlx5_1 takes mlx5_10 as well."""
+"""An entry of NCCL_IB_HCA that matches more devices than intended: mlx5_1 also matches mlx5_10."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.WARN,
                 entry.text,
-                f"{entry.text!r} of {SETTING} {'leaves out' if hca.exclude else 'takes'} {', '.join(others)} as well",
+                f"{entry.text!r} of {SETTING} also {'excludes' if hca.exclude else 'matches'} {', '.join(others)}",
                 value=case.settings[SETTING],
                 named=names,
             )

@@ -11,7 +11,7 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
 
 Port = tuple[RdmaDevice, RdmaPort]
-OFF = "Disabled"  # somebody turned the port off
+OFF = "Disabled"  # the port was disabled by an administrator
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 level,
                 subject,
-                f"it is {port.state}, physically {port.physical_state or 'unknown'}: {why}",
+                f"state {port.state}, physical state {port.physical_state or 'unknown'}: {why}",
                 state=port.state,
                 physical_state=port.physical_state,
                 active_ports=sum(1 for _, other in ports if other.is_active),
@@ -33,19 +33,19 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _judged(case: Case, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
-    """How bad it is: no fault where the port is not meant to be used, or where nobody uses that kind of card."""
+    """How serious it is: not a fault if the port is excluded, or if no port of that kind of card is in use."""
     if not parse_hca(case.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(case.settings):
-        return Level.INFO, "NCCL is told to leave it out"
+        return Level.INFO, "excluded by the settings"
     if not any(other.is_active for _, other in ports):
         serious = port.link_layer == "InfiniBand" and port.physical_state != OFF
-        return (Level.FAIL if serious else Level.INFO), "as all others are: NCCL goes on to sockets"
+        return (Level.FAIL if serious else Level.INFO), "all others are down as well: NCCL falls back to sockets"
     kin = [other for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
     active = sum(1 for other in kin if other.is_active)
     if not active:
         return Level.INFO, "no port of its kind is in use"
     if port.number > 1 and all(other.is_active is (other.number == 1) for other in kin):
-        return Level.INFO, "on no card of its kind is this port in use"
-    return Level.WARN, f"NCCL leaves it out, where {active} of its kind are up"
+        return Level.INFO, "this port is not in use on any card of its kind"
+    return Level.WARN, f"NCCL does not use it; {active} of its kind are up"
 
 
 def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:

@@ -11,7 +11,7 @@ from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
-SDR_GBPS = 10.0  # 4X SDR, which no card of the last fifteen years tops out at
+SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
 LANES = 4
 
 
@@ -28,23 +28,23 @@ def _check(case: Case) -> Iterator[Finding]:
             continue
         usual = _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
         if usual and rate < usual:
-            message = f"{port.rdma_port.rate}, where most ports of its kind have {usual:g} Gb/s"
+            message = f"{port.rdma_port.rate}; most ports of its kind have {usual:g} Gb/s"
             effect = once_fixed(case, [f"{port.name}.rate={usual:g}"])
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
-            message = f"{port.rdma_port.rate}: an InfiniBand link of that kind was not trained as it could be"
+            message = f"{port.rdma_port.rate}: the InfiniBand link trained below its capability"
             yield RULE.finding(Level.WARN, subject, message, rate_gbps=rate, lanes=port.rdma_port.width)
 
 
 def _usual(kin: list[NcclPort]) -> float | None:
-    """The rate that more than half of the ports of a kind have; None where no such majority is."""
+    """The rate of more than half of the ports of a kind; None without a majority."""
     rates = Counter(port.rdma_port.rate_gbps for port in kin)
     rate, count = rates.most_common(1)[0]
     return rate if 2 * count > len(kin) else None
 
 
 def _degraded(port: NcclPort, rate: float) -> bool:
-    """InfiniBand of one lane, or at the speed of its first days. Two lanes are by design where cables split."""
+    """InfiniBand of one lane, or at SDR speed. Two lanes are by design with split cables."""
     return port.rdma_port.link_layer == "InfiniBand" and (port.rdma_port.width == 1 or rate <= SDR_GBPS)
 
 

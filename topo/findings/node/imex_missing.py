@@ -16,7 +16,7 @@ def _check(case: Case) -> Iterator[Finding]:
     if imex.channels:
         return
     if imex.in_driver is None:
-        yield RULE.unknown(case.host, f"whether there are IMEX channels was not recorded ({CHANNELS})")
+        yield RULE.unknown(case.host, f"IMEX channels were not captured ({CHANNELS})")
         return
     where = "this container has none" if imex.in_driver else "the driver offers none"
     yield RULE.finding(

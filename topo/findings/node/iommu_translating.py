@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An IOMMU of this kernel that translates what GPUs and NICs send."""
+"""An IOMMU that translates the DMA of GPUs and NICs."""
 
 from collections.abc import Iterator
 
@@ -10,16 +10,14 @@ from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, has_peers, nics
 from railgauge.topo.findings.node.rule import Need, Rule
 
-TRANSLATED = "DMA"  # the kernel's words: DMA, and DMA-FQ where unmapping is deferred
+TRANSLATED = "DMA"  # the kernel's names: DMA, and DMA-FQ with deferred unmapping
 
 
 def _check(case: Case) -> Iterator[Finding]:
     iommu = case.evidence.iommu
     if not iommu.groups:
         if not iommu.looked:
-            yield RULE.unknown(
-                case.host, "whether the kernel uses an IOMMU was not recorded (/sys/kernel/iommu_groups)"
-            )
+            yield RULE.unknown(case.host, "the use of an IOMMU was not captured (/sys/kernel/iommu_groups)")
         return
     devices = [one.bus_id for one in (*gpus(case), *nics(case))]
     groups = {bus_id: group for bus_id in devices if (group := iommu.by_device.get(bus_id))}
@@ -51,7 +49,7 @@ def _is_coherent(case: Case) -> bool:
 
 
 def _sends_to_peers(case: Case) -> bool:
-    """Whether anything would go from device to device: GPUs without peer access and without a NIC do not."""
+    """Whether there is traffic between devices: GPUs with peer access, or GPUs and NICs."""
     answers = [(read, write) for gpu in (case.inventory.gpus if case.inventory else ()) for _, read, write in gpu.p2p]
     return bool(nics(case)) or not answers or (0, 0) in answers
 

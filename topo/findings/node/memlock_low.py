@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Too little memory may be locked for RDMA."""
+"""The limit of locked memory is too low for RDMA."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ ENOUGH = 1000 * MB  # a process with buffers for a hundred connections
 def _check(case: Case) -> Iterator[Finding]:
     process = case.evidence.process
     if process.memlock_bytes is None:
-        yield RULE.unknown(case.host, "the limit (RLIMIT_MEMLOCK) was not recorded")
+        yield RULE.unknown(case.host, "the limit (RLIMIT_MEMLOCK) was not captured")
         return
     soft, hard = process.memlock_bytes
     if soft == UNLIMITED or soft >= ENOUGH or process.locks_freely:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs that are cut into slices."""
+"""GPUs in MIG mode."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _concerns(case: Case) -> bool:
-    """GPUs that know MIG; where NVML does not answer any may."""
+    """GPUs that support MIG; all of them if NVML does not answer."""
     if case.inventory is None or case.inventory.no_nvml is not None:
         return case.inventory is None or has_gpus(case)
     return any(gpu.mig is not None for gpu in case.inventory.gpus)

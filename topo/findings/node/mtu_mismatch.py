@@ -12,7 +12,7 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 HEADERS = 96
-"""What the kernel leaves for the headers of RoCE (iboe_get_mtu: GRH 40, UDP 8, BTH 12, XRC 4, atomics 28, ICRC 4)."""
+"""What the kernel reserves for the headers of RoCE (iboe_get_mtu: GRH 40, UDP 8, BTH 12, XRC 4, atomics 28, ICRC 4)."""
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -30,24 +30,25 @@ def _against_interface(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
         fitting = _fitting((netdev or 0) - HEADERS)
         if active is None or netdev is None or fitting is None:
             what = "its active MTU (libibverbs)" if netdev else "the MTU of its interface"
-            yield RULE.unknown(subject, f"{what} is not known")
-        elif active not in (fitting, _fitting(netdev)):  # some drivers leave no room for headers
-            message = f"its active MTU is {active}, but {port.rdma_port.netdev} with {netdev} gives {fitting}"
+            yield RULE.unknown(subject, f"{what} is unknown")
+        elif active not in (fitting, _fitting(netdev)):  # some drivers reserve no room for headers
+            message = f"its active MTU is {active}, but {port.rdma_port.netdev} with MTU {netdev} allows {fitting}"
             yield RULE.finding(Level.WARN, subject, message, active_mtu=active, netdev_mtu=netdev)
         elif active <= 1024:
             message = (
-                f"{active} bytes, since {port.rdma_port.netdev} has {netdev}: about 5 % less than with 4200 or more"
+                f"active MTU {active}, because {port.rdma_port.netdev} has MTU {netdev}: about 5 % slower than "
+                f"with 4200 or more"
             )
             yield RULE.finding(Level.INFO, subject, message, active_mtu=active, netdev_mtu=netdev)
 
 
 def _fitting(room: int) -> int | None:
-    """The largest MTU of RDMA that has room."""
+    """The largest RDMA MTU that fits."""
     return max((size for size in MTU_BYTES.values() if size <= room), default=None)
 
 
 def _among(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
-    """Ports of one kind of card and one link layer whose MTU is not that of most of them."""
+    """Ports whose MTU differs from that of most ports of the same kind of card and link layer."""
     kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
     for port in ports:
         kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
@@ -56,7 +57,7 @@ def _among(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
         usual, count = Counter(mtus.values()).most_common(1)[0]
         for name, mtu in mtus.items():
             if mtu != usual and mtu and usual and 2 * count > len(kin):
-                message = f"its MTU is {mtu}, where most ports of its kind have {usual}"
+                message = f"its MTU is {mtu}; most ports of its kind have {usual}"
                 yield RULE.finding(Level.WARN, name, message, mtu=mtu, usual_mtu=usual)
 
 

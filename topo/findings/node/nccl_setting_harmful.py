@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A setting of the environment that keeps NCCL from what the machine has: left over from the hunt for an error."""
+"""A setting in the environment that keeps NCCL from using what the machine has, such as one left from debugging."""
 
 from collections.abc import Iterator
 

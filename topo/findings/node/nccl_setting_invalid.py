@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of which NCCL makes something else than they say, or with which it does not start."""
+"""Settings that NCCL reads as another value than written, or with which it does not start."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few files may be open: connections of the bootstrap and of sockets count as such."""
+"""The limit of open files is low: connections of the bootstrap and of sockets count as open files."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
 
-TOO_FEW = 512  # a process of PyTorch has a few hundred open before NCCL starts
+TOO_FEW = 512  # a PyTorch process has a few hundred open before NCCL starts
 USUAL = 1024  # what login shells get
 ENOUGH = 4096  # of the hard limit, to which NCCL may raise
 
@@ -17,7 +17,7 @@ ENOUGH = 4096  # of the hard limit, to which NCCL may raise
 def _check(case: Case) -> Iterator[Finding]:
     process = case.evidence.process
     if process.open_files is None:
-        yield RULE.unknown(case.host, "the limit (RLIMIT_NOFILE) was not recorded")
+        yield RULE.unknown(case.host, "the limit (RLIMIT_NOFILE) was not captured")
         return
     soft, hard = process.open_files
     if soft == UNLIMITED or soft > USUAL:
@@ -27,8 +27,8 @@ def _check(case: Case) -> Iterator[Finding]:
         Level.FAIL if soft < TOO_FEW and limited else Level.WARN if soft < TOO_FEW or limited else Level.INFO,
         case.host,
         f"this process may open {soft} files"
-        + (f", at most {hard}" if limited else ", and raise that by itself")
-        + ": fails from some nodes on",
+        + (f", at most {hard}" if limited else ", and can raise the limit itself")
+        + ": large jobs may run out",
         soft=soft,
         hard=None if hard == UNLIMITED else hard,
     )

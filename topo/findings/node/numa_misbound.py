@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that may use no core next to a GPU: a cpuset, a launcher or a container bound it elsewhere."""
+"""A process that is bound to cores away from a GPU: by a cpuset, a launcher or a container."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ from railgauge.topo.values.spans import listed
 def _check(case: Case) -> Iterator[Finding]:
     allowed = allowed_cores(case.reader) if case.reader else None
     if allowed is None:
-        yield RULE.unknown(case.host, "the cores that the process may use were not recorded")
+        yield RULE.unknown(case.host, "the cores that the process may use were not captured")
         return
     nodes = _cores(case)
     away = []
@@ -25,12 +25,12 @@ def _check(case: Case) -> Iterator[Finding]:
         if cores and not cores & allowed:
             away.append((gpu, cores))
         elif gpu.numa is None and len(nodes) > 1:
-            yield RULE.unknown(gpu.bus_id, f"the NUMA node of {gpu.bus_id} is not known (numa_node is -1)")
+            yield RULE.unknown(gpu.bus_id, f"the NUMA node of {gpu.bus_id} is unknown (numa_node is -1)")
     for gpu, cores in away:
         yield RULE.finding(
             Level.WARN,
             gpu.bus_id,
-            f"{gpu.bus_id} is next to cores {_list(cores)}, and this process may use {_list(allowed)} only",
+            f"{gpu.bus_id} is local to cores {_list(cores)}, but this process may use only {_list(allowed)}",
             effect=RULE.card.effect,
             allowed=_list(allowed),
             near=_list(cores),
@@ -38,7 +38,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _own(case: Case) -> list[PciFunction]:
-    """The GPUs that NVML lists, where it answers: sysfs shows those of other containers too."""
+    """The GPUs that NVML lists, if it answers: sysfs also shows those of other containers."""
     listed = {gpu.bus_id for gpu in case.inventory.gpus} if case.inventory else set()
     return [gpu for gpu in gpus(case) if gpu.bus_id in listed or not listed]
 

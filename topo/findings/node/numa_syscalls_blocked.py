@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A container's filter of system calls denies those about NUMA."""
+"""A container's seccomp filter denies the NUMA system calls."""
 
 import errno
 import os
@@ -17,13 +17,13 @@ def _check(case: Case) -> Iterator[Finding]:
     process = case.evidence.process
     error = process.numa_error
     if error is None:
-        yield RULE.unknown(case.host, "get_mempolicy was not tried")
+        yield RULE.unknown(case.host, "get_mempolicy was not called")
     elif error:
         gpus = bool(case.inventory and case.inventory.gpus)
         yield RULE.finding(
             Level.WARN if gpus and error != NO_NUMA else Level.INFO,
             case.host,
-            f"get_mempolicy fails ({error}){', seccomp filters system calls' if process.seccomp == 2 else ''}: "
+            f"get_mempolicy fails ({error}){', a seccomp filter is active' if process.seccomp == 2 else ''}: "
             "NCCL cannot place host memory near a GPU",
             error=error,
             seccomp=process.seccomp,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU that lacks NVLinks which its siblings have or NVML lists."""
+"""A GPU with fewer NVLinks than its siblings have or NVML lists."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ def _check(case: Case) -> Iterator[Finding]:
     for number, state in enumerate(found):
         finding = _one_sided(state) if state.peer else nvlink_missing.as_finding(RULE, state)
         if state.excuse:
-            why = f", as on all {len(found)} GPUs: by design of the board, or an NVSwitch is out"
+            why = f", as on all {len(found)} GPUs: by design, or an NVSwitch is down"
             finding = replace(finding, level=Level.INFO, message=finding.message + why)
         elif number < MOST_PREDICTED and not state.peer:
             finding = replace(finding, effect=_effect(case, state) or finding.effect)
@@ -36,14 +36,14 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _one_sided(state: NvlinkState) -> Finding:
-    """A GPU that lacks links which the GPU at the other end has."""
+    """A GPU with fewer links to another than that one has back."""
     gpu, peer = state.gpu, state.peer or state.gpu
     speeds = [number * bandwidth.nvlink(end.sm) for number, end in ((state.full, peer), (state.count, gpu))]
     return RULE.finding(
         Level.WARN,
         gpu.bus_id,
         f"{peer.bus_id} has {state.full} NVLinks to {gpu.bus_id}, which has {state.count} back",
-        effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
+        effect=f"{speeds[0]:g} GB/s in one direction, {speeds[1]:g} GB/s in the other",
         ends=[peer.bus_id, gpu.bus_id],
         there=state.full,
         back=state.count,
@@ -51,7 +51,7 @@ def _one_sided(state: NvlinkState) -> Finding:
 
 
 def _effect(case: Case, state: NvlinkState) -> str:
-    """What taking the links away does to the machine as it should be; "" where nobody knows which links those are."""
+    """The predicted effect of the missing links; "" if it is unknown which ones are missing."""
     subject, missing_links = state.gpu.bus_id, state.full - state.count
     gpu = next((gpu for gpu in case.system.gpus if gpu.bus_id == subject), None)
     root = thaw(case.machine.topology.root)
@@ -64,7 +64,7 @@ def _effect(case: Case, state: NvlinkState) -> str:
 
 
 def _card(link: Tree) -> str | None:
-    """The bus id of the GPU that a <nvlink> is of."""
+    """The bus id of the GPU that a <nvlink> belongs to."""
     return next((above.get("busid") for above in link.above() if above.name == "pci"), None)
 
 

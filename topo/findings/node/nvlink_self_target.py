@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVLinks that end at the GPU they start from, in a topology file or in what NVML tells."""
+"""NVLinks that end at their own GPU, in a topology file or as NVML reports."""
 
 from collections.abc import Iterator
 

@@ -13,14 +13,14 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
 
 OK = 0
 WORDS = {  # nvmlGpuP2PStatus_t, and the letters of nvidia-smi topo -p2p
-    1: "the chipset does not (CNS)",
-    2: "the GPU does not (GNS)",
-    3: "the topology does not (TNS)",
-    4: "it is disabled in the registry (DR)",
+    1: "not supported by the chipset (CNS)",
+    2: "not supported by the GPU (GNS)",
+    3: "not supported by the topology (TNS)",
+    4: "disabled in the registry (DR)",
     5: "not supported (NS)",
 }
 NEAR = PATH_TYPES.index("PXB")
-BY_DESIGN = ("geforce", "titan", "rtx")  # consumer and workstation models, told apart by name alone
+BY_DESIGN = ("geforce", "titan", "rtx")  # consumer and workstation models, distinguished only by name
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> Finding:
     named = [f"GPU{one.index}-GPU{other.index}" for one, other in pairs]
-    why = WORDS.get(status or 0, "NVML does not tell why")
+    why = WORDS.get(status or 0, "NVML gives no reason")
     listed = f"{', '.join(named[:4])}{' ...' if len(named) > 4 else ''}"
     if status is None:
         return RULE.unknown(named[0], f"NVML gave no answer on peer access of {listed}", pairs=named)
@@ -53,7 +53,7 @@ def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> 
 
 
 def _level(case: Case, one: Gpu, other: Gpu, status: int | None) -> Level:
-    """A fault only where data-centre GPUs are joined by NVLink or below one switch, and no guest hides the way."""
+    """A fault only for data-centre GPUs joined by NVLink or below one switch, and not in a VM."""
     if status is None:
         return Level.UNKNOWN
     guest = bool(case.inventory and case.inventory.host.virtual)

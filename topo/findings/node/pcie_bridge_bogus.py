@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge that a hypervisor or a file made up, so slow that nothing below it is used."""
+"""A fictitious bridge of a hypervisor or a file, so slow that NCCL uses nothing below it."""
 
 from collections.abc import Iterator
 

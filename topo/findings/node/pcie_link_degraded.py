@@ -13,7 +13,7 @@ from railgauge.topo.findings.topology_file import pcie_link_degraded
 from railgauge.topo.link_state import Excuse, PciState, Rate, Reason, Verdict, first_of_each_card
 from railgauge.topo.nccl.graph.link_facts import pci_states
 
-NODES = 2  # a NIC counts only where there is another node
+NODES = 2  # a NIC counts only with another node
 MOST_PREDICTED = 2  # each prediction searches channels twice
 
 
@@ -42,7 +42,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 def _unlike(state: PciState) -> Finding:
     bus_id = state.link.bus_id
-    message = f"its link is {state.link.can.text}, another device of the model has {state.full.text}: by design?"
+    message = f"its link is {state.link.can.text}, another device of the same model has {state.full.text}: by design?"
     return RULE.unknown(bus_id, message, link=state.link.can.text, best=state.full.text)
 
 
@@ -51,7 +51,7 @@ def _states(case: Case) -> list[PciState]:
 
 
 def _silent(states: Iterable[PciState]) -> list[str]:
-    """The devices of which sysfs does not tell what the link runs at; a virtual function has no link of its own."""
+    """The devices whose current link is not in sysfs; a virtual function has no link of its own."""
     links = [state.link for state in states if state.verdict is Verdict.UNKNOWN and not state.reason]
     return [link.bus_id for link in links if link.now is not None and not link.virtual]
 
@@ -67,7 +67,7 @@ def _narrow(case: Case, state: PciState, *, predict: bool) -> Finding:
     return RULE.finding(
         Level.INFO if state.excuse else Level.WARN,
         bus_id,
-        f"{bus_id} runs with {now} lanes, where both ends of its link can do {full}{why}",
+        f"{bus_id} runs with {now} lanes; both ends of its link support {full}{why}",
         effect=effect or f"{now} of {full} lanes",
         current=f"x{now}",
         max=f"x{full}",
@@ -77,11 +77,11 @@ def _narrow(case: Case, state: PciState, *, predict: bool) -> Finding:
 
 def _slow(case: Case, state: PciState, *, predict: bool) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).gt_per_s, state.full.gt_per_s
-    why = ": at rest, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
+    why = ": idle, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
     return RULE.finding(
         Level.INFO if state.excuse else Level.WARN,
         bus_id,
-        f"{bus_id} runs at {now:g} GT/s, where both ends of its link can do {full:g}{why}",
+        f"{bus_id} runs at {now:g} GT/s; both ends of its link support {full:g}{why}",
         effect=effect_of(case, sets=[f"{bus_id}.speed={now:.1f} GT/s"], nodes=NODES) if predict else "",
         current_gt_per_s=now,
         max_gt_per_s=full,

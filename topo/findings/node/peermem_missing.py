@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No peer-memory module of NVIDIA's, by which NICs read and write the GPUs' memory."""
+"""NVIDIA's peer-memory module, with which NICs access GPU memory, is not loaded."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,14 +24,14 @@ def _check(case: Case) -> Iterator[Finding]:
     elif works is None:
         yield RULE.unknown(case.host, f"nvidia_peermem not loaded; whether DMA-BUF works is unknown: {why}", **evidence)
     elif not in_reach(case):
-        told = "no peer-memory module is loaded; no NIC is near enough to a GPU for GPUDirect RDMA either"
-        yield RULE.finding(Level.INFO, case.host, told, fix=False, **evidence)
+        message = "nvidia_peermem not loaded; no NIC is near enough to a GPU for GPUDirect RDMA anyway"
+        yield RULE.finding(Level.INFO, case.host, message, fix=False, **evidence)
     else:
         names = [port.name for port in case.rdma_ports]
         yield RULE.finding(
             Level.WARN,
             case.host,
-            f"no peer-memory module is loaded, and no DMA-BUF instead ({why}): {', '.join(names)} reach GPUs through "
+            f"nvidia_peermem not loaded, and DMA-BUF does not work ({why}): {', '.join(names)} reach GPUs through "
             "host memory",
             effect=once_fixed(case, [f"{name}.gdr=1" for name in names]),
             **evidence,

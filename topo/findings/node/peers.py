@@ -25,7 +25,7 @@ def has_gpus(case: Case) -> bool:
 
 
 def has_peers(case: Case) -> bool:
-    """Whether there are two devices that could send to each other, or a topology file leaves that open."""
+    """Whether two devices could send to each other; True for a topology file, where it is unknown."""
     if case.inventory is None:
         return True
     cards = max(len(gpus(case)), len(case.inventory.gpus))
@@ -33,7 +33,7 @@ def has_peers(case: Case) -> bool:
 
 
 def ports_between(case: Case) -> dict[str, tuple[str, str]]:
-    """The switch ports on the ways from GPUs to GPUs and NICs below one switch, each with a pair that it is between."""
+    """The switch ports on the paths from GPUs to GPUs and NICs below one switch, each with a pair it connects."""
     near = gpus(case)
     known = {one.bus_id for one in near}
     found: dict[str, tuple[str, str]] = {}
@@ -50,7 +50,7 @@ def below_one_switch(one: PciFunction, other: PciFunction) -> bool:
 
 
 def _shared(one: PciFunction, other: PciFunction) -> int:
-    """How many places from the host bridge on the ways to two functions have in common."""
+    """The number of hops from the host bridge that the paths to two functions share."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one.path, other.path, strict=False))))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RoCE port without an address that other nodes could route to, while other ports of the machine have one."""
+"""A RoCE port without a routable address, while other ports of the machine have one."""
 
 from collections.abc import Iterator
 
@@ -22,30 +22,30 @@ def _check(case: Case) -> Iterator[Finding]:
     for port in ports:
         subject = f"{port.name}:{port.rdma_port.number}"
         if port.rdma_port.gid_table_length is None:
-            yield RULE.unknown(subject, "its GIDs are not recorded")
+            yield RULE.unknown(subject, "its GIDs were not captured")
         elif fault := _fault(port):
             yield RULE.finding(
                 Level.WARN if _mates(port, routed) else Level.INFO,
                 subject,
-                f"{fault}, and NCCL takes it beside {len(routed)} ports that have such an address",
+                f"{fault}, and NCCL uses it with {len(routed)} ports that have a routable address",
                 netdev=port.rdma_port.netdev,
                 routed_ports=[f"{one.name}:{one.rdma_port.number}" for one in routed],
             )
 
 
 def _fault(port: NcclPort) -> str:
-    """Why no router takes its packets on; "" where one would."""
+    """Why its packets are not routable; "" if they are."""
     netdev = port.rdma_port.netdev or "its interface"
     gids = [gid for gid in port.rdma_port.gids if not is_link_local(gid)]
     if not port.rdma_port.gids:
         return f"its GID table is empty ({netdev})"
     if not gids:
         return f"{netdev} has no address, only link-local GIDs"
-    return "" if any(gid.roce_version != 1 for gid in gids) else f"{netdev} has GIDs of RoCE v1 alone"
+    return "" if any(gid.roce_version != 1 for gid in gids) else f"{netdev} has only GIDs of RoCE v1"
 
 
 def _mates(port: NcclPort, routed: list[NcclPort]) -> bool:
-    """Whether cards of its kind have such an address."""
+    """Whether cards of its kind have a routable address."""
     return any(one.device.board_id == port.device.board_id for one in routed)
 
 

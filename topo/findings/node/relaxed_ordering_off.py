@@ -11,7 +11,7 @@ from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.nccl.settings.parameter import parameter
 
 SETTING = "NCCL_IB_PCI_RELAXED_ORDERING"
-AUTO = 2  # NCCL's default: on where libibverbs has it
+AUTO = 2  # NCCL's default: on if libibverbs supports it
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -21,7 +21,8 @@ def _check(case: Case) -> Iterator[Finding]:
             Level.WARN if gpus(case) else Level.INFO,
             SETTING,
             f"{SETTING}={value}: NCCL registers memory without relaxed ordering",
-            effect="GPUDirect RDMA waits for order on every write; in guests it falls to a half or a tenth",
+            effect="every write of GPUDirect RDMA waits for the one before it; in VMs bandwidth drops to a half "
+            "or a tenth",
             value=value,
         )
     yield from _functions(case)
@@ -36,7 +37,9 @@ def _functions(case: Case) -> Iterator[Finding]:
         if allowed is None:
             unread.append(nic.bus_id)
         elif not allowed and (guest or nic.physfn):
-            yield RULE.unknown(nic.bus_id, f"{nic.bus_id} is a virtual function: that of its physical one decides")
+            yield RULE.unknown(
+                nic.bus_id, f"{nic.bus_id} is a virtual function: the setting of its physical function decides"
+            )
         elif not allowed:
             yield RULE.finding(
                 Level.WARN,
@@ -46,7 +49,7 @@ def _functions(case: Case) -> Iterator[Finding]:
                 relaxed_ordering=False,
             )
     if unread:
-        yield RULE.unknown(unread[0], f"Device Control of {len(unread)} NICs is shown to root alone", nics=unread)
+        yield RULE.unknown(unread[0], f"Device Control of {len(unread)} NICs can be read by root only", nics=unread)
 
 
 RULE = Rule(

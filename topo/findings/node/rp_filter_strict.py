@@ -18,13 +18,13 @@ def _check(case: Case) -> Iterator[Finding]:
     filters = dict(case.evidence.ip.rp_filter)
     interfaces = [one for one in (case.inventory.interfaces if case.inventory else ()) if _ipv4(one)]
     if not filters:
-        yield RULE.unknown(case.host, "/proc/sys/net/ipv4/conf was not recorded")
+        yield RULE.unknown(case.host, "/proc/sys/net/ipv4/conf was not captured")
         return
     strict = [one for one in interfaces if filters.get(one.name) == STRICT]
     if not strict:
         return
     if any(one.prefix is None for one in interfaces):
-        yield RULE.unknown(case.host, "which interfaces share a network is not known: their prefixes were not recorded")
+        yield RULE.unknown(case.host, "the networks of the interfaces are unknown: their prefixes were not captured")
         return
     networks: dict[str, list[str]] = defaultdict(list)
     for one in interfaces:
@@ -35,8 +35,9 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.WARN,
                 ", ".join(dropped),
-                f"{', '.join(names)} share {network}, and rp_filter is strict: what arrives at another than the one "
-                "that the route names is dropped",
+                f"{', '.join(names)} share {network}, and rp_filter is strict: packets that arrive on another "
+                f"interface than the "
+                "route's are dropped",
                 network=network,
                 interfaces=names,
                 strict=dropped,
@@ -44,7 +45,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _ipv4(interface: Interface) -> str | None:
-    """The first IPv4 address, but for loopback."""
+    """The first IPv4 address that is not loopback."""
     addresses = (one for one in interface.addresses if ":" not in one and not one.startswith("127."))
     return next(addresses, None)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule about machines: a card, the check that sees it, and what that needs."""
+"""A rule about machines: a card, its check, and what the check needs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from railgauge.topo.findings.node.case import Case
 
 
 class Need(StrEnum):
-    """What a rule cannot do without; where it is missing the answer is UNKNOWN, with what to give."""
+    """A prerequisite of a rule; without it the answer is UNKNOWN, with what to do."""
 
-    MACHINE = "a topology file does not tell: run it on the machine, or give a capture"
+    MACHINE = "not in a topology file: run it on the machine, or use a capture"
     PCI = "the PCI devices were not read (/sys/bus/pci/devices)"
     NVML = "NVML did not answer"
-    SETTINGS = "the settings of NCCL were not recorded"
+    SETTINGS = "NCCL's settings were not captured"
 
 
 def _always(_: Case) -> bool:
@@ -26,10 +26,10 @@ def _always(_: Case) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule(FileRule[Case]):
-    """A FileRule with what running it takes.
+    """A FileRule with its prerequisites and cost.
 
-    needs: what it cannot do without. concerns: whether it has anything to say about a machine; nothing is reported
-    where it has not. cost: 1 reads files and answers, 2 asks the machine more (seconds).
+    needs: its prerequisites. concerns: whether it applies to a machine; nothing is reported if it does not.
+    cost: 1 reads files and answers, 2 asks the machine more (seconds).
     """
 
     needs: tuple[Need, ...] = (Need.MACHINE,)
@@ -42,7 +42,7 @@ class Rule(FileRule[Case]):
 
 
 def missing(need: Need, case: Case) -> str:
-    """Why a need is not met; "" where it is. A topology file lacks the machine alone: the rest it tells itself."""
+    """Why a need is not met; "" if it is. A topology file lacks only the machine."""
     inventory = case.inventory
     if inventory is None:
         return str(need) if need is Need.MACHINE else ""
@@ -53,13 +53,13 @@ def missing(need: Need, case: Case) -> str:
 
 
 def unrecorded(rule: Rule, case: Case) -> Iterable[Finding]:
-    """UNKNOWN where only /etc/nccl.conf told settings, for rules that look at each setting that there is."""
+    """UNKNOWN if only the settings of /etc/nccl.conf are known, for rules about every setting."""
     lacks = missing(Need.SETTINGS, case)
     return [rule.unknown(case.host, lacks)] if lacks else []
 
 
 def examine(rule: Rule, case: Case) -> Iterable[Finding]:
-    """What a rule finds: UNKNOWN where it lacks something or fails, PASS where it looked and found nothing."""
+    """What a rule finds: UNKNOWN if a need is not met or it fails, PASS if it found nothing."""
     return guarded(rule.id, case.host, lambda: _examined(rule, case))
 
 

@@ -22,7 +22,7 @@ def check(case: Case, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
 
 
 def _placed(finding: Finding, case: Case) -> Finding:
-    """With the host's name, and with the file of a line; what was scanned has no lines."""
+    """With the host's name, and with the file of a line; a scanned machine has no lines."""
     examined = case.machine.topology.path if case.reader is None and finding.line is not None else None
     path = finding.path or examined
     return replace(finding, host=case.host, path=path, line=finding.line if path else None)
@@ -35,11 +35,11 @@ def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rul
 
 
 def selected(known: Sequence[str], only: Collection[str], skip: Collection[str]) -> tuple[str, ...]:
-    """The ids that are asked for, of those that a command looks for.
+    """The requested ids, among those of a command.
 
-    UsageError for one that it does not look for; another command's may be left out all the same.
+    UsageError for a requested id that is not the command's; ids of other commands may be skipped.
     """
     unknown = sorted({*only, *(one for one in skip if one not in cards())} - set(known))
     if unknown:
-        raise UsageError(f"not looked for here: {', '.join(unknown)}; use one of: {', '.join(known)}")
+        raise UsageError(f"not checked by this command: {', '.join(unknown)}; use one of: {', '.join(known)}")
     return tuple(one for one in known if one not in skip and (not only or one in only))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a setting takes from a machine: what NCCL has there without it, of P2P, RDMA, GPUDirect RDMA and choices.
+"""The harm of a setting: the P2P, RDMA, GPUDirect RDMA and choices that NCCL loses by it.
 
 For the environment (nccl_setting_harmful.py), for files (conf_file_forgotten.py), and for `env`.
 """
@@ -18,12 +18,12 @@ from railgauge.topo.nccl.settings.hca import plugin_off
 from railgauge.topo.nccl.settings.parameter import parameter
 
 HOPPER = 90
-LOSS = 0.95  # of the bus bandwidth: models are not closer than that
+LOSS = 0.95  # of the bus bandwidth: the model's accuracy
 FEW = 4  # pairs that are named
 
 
 class Harm(NamedTuple):
-    """What a setting takes from a machine: how bad that is, in words, and by the prediction."""
+    """The harm of a setting: its level, in words, and by the prediction."""
 
     level: Level
     what: str
@@ -31,7 +31,7 @@ class Harm(NamedTuple):
 
 
 def harm_of(case: Case, setting: Setting) -> Harm | None:
-    """What a setting in force takes from the machine; None where that is nothing."""
+    """The harm of a setting in force; None without any."""
     judged = JUDGED.get(setting.name)
     if judged is None or not setting.value or case.inventory is None:
         return None
@@ -40,7 +40,7 @@ def harm_of(case: Case, setting: Setting) -> Harm | None:
 
 
 def _network(case: Case, other: Case, setting: Setting) -> Harm | None:
-    """Sockets where there is RDMA, or RDMA where there is none. Another network is a plugin's."""
+    """Sockets although there is RDMA, or RDMA without a port. Any other network belongs to a plugin."""
     if setting.name == "NCCL_NET" and setting.value.lower() == "ib":
         if case.rdma_ports:
             return None
@@ -50,17 +50,17 @@ def _network(case: Case, other: Case, setting: Setting) -> Harm | None:
     if not plugin_off(case.settings) or not other.rdma_ports:
         return None
     names = ", ".join(f"{port.name}:{port.rdma_port.number}" for port in other.rdma_ports)
-    return Harm(Level.WARN, f"data between nodes goes by TCP, though there is RDMA: {names}")
+    return Harm(Level.WARN, f"inter-node data uses TCP, although RDMA is available: {names}")
 
 
 def _peers(case: Case, other: Case, setting: Setting) -> Harm | None:
-    """P2P that the wires and the driver allow."""
+    """P2P that the topology and the driver allow."""
     left = with_p2p(case)
     lost = [pair for pair in with_p2p(other) if pair not in left]
     if not lost:
         return None
-    told = f"{_named(lost)} go without the P2P that they have, through host memory"
-    return Harm(Level.WARN, told, _loss(case, other, setting, nodes=1))
+    message = f"{_named(lost)} use host memory, although P2P is available"
+    return Harm(Level.WARN, message, _loss(case, other, setting, nodes=1))
 
 
 def with_p2p(case: Case) -> list[tuple[int | None, int | None]]:
@@ -86,16 +86,16 @@ def _shared_memory(case: Case, other: Case, setting: Setting) -> Harm | None:
     without = [pair for pair in every if pair not in joined]
     if not parameter(case.settings, setting.name, 0) or not without:
         return None
-    return Harm(Level.WARN, f"{_named(without)} have no P2P, and exchange data by the network")
+    return Harm(Level.WARN, f"{_named(without)} have no P2P, and exchange data over the network")
 
 
 def _relays(case: Case, other: Case, setting: Setting) -> Harm | None:
-    """Ways over another GPU's NVLinks, to a GPU (NVB) or to its NIC (PXN)."""
+    """Paths over another GPU's NVLinks, to a GPU (NVB) or to its NIC (PXN)."""
     lost = _by_relay(other) - _by_relay(case)
     if not lost:
         return None
     level = Level.WARN if setting.name == "NCCL_NVB_DISABLE" else Level.INFO
-    return Harm(level, f"{len(lost)} paths do not go over the NVLinks of a GPU between, as they would")
+    return Harm(level, f"{len(lost)} paths no longer go over the NVLinks of an intermediate GPU")
 
 
 def _by_relay(case: Case) -> set[tuple[str, str]]:
@@ -110,8 +110,8 @@ def _gdr(case: Case, other: Case, setting: Setting) -> Harm | None:
     gpus = sorted({gpu for gpu, _, _ in lost})
     ways = {sending for _, _, sending in lost}
     which = "" if len(ways) > 1 else " for sending" if True in ways else " for receiving"
-    told = f"no GPUDirect RDMA{which} for {len(gpus)} GPUs whose NICs are near enough"
-    return Harm(Level.WARN, told, _loss(case, other, setting, nodes=2) or "data is staged through host memory")
+    message = f"no GPUDirect RDMA{which} for {len(gpus)} GPUs whose NICs are near enough"
+    return Harm(Level.WARN, message, _loss(case, other, setting, nodes=2) or "data is staged through host memory")
 
 
 def direct(case: Case, *, own: bool = True) -> set[tuple[str, str, bool]]:
@@ -127,28 +127,28 @@ def direct(case: Case, *, own: bool = True) -> set[tuple[str, str, bool]]:
 
 
 def _dma_buf(case: Case, other: Case, setting: Setting) -> Harm | None:
-    """DMA-BUF where there is no peer-memory module."""
+    """DMA-BUF without a peer-memory module."""
     inventory = case.inventory
     off = parameter(case.settings, setting.name, 1) == 0
     if not off or inventory is None or inventory.gdr.peer_memory or not inventory.gpus or not other.rdma_ports:
         return None
     works, _ = by_dma_buf(other)
-    told = "GPUDirect RDMA has no other way here: no peer-memory module is loaded"
-    return Harm(Level.WARN, told) if works else None
+    message = "GPUDirect RDMA needs it here: nvidia_peermem is not loaded"
+    return Harm(Level.WARN, message) if works else None
 
 
 def _choice(case: Case, other: Case, setting: Setting) -> Harm:
-    """What binds the choice by size and nodes: a fault where the model sees a loss."""
+    """A forced choice of algorithm or channels: a fault if the model predicts a loss."""
     loss = _loss(case, other, setting, nodes=1 if len(case.system.gpus) > 1 else 2)
-    return Harm(Level.WARN if loss else Level.INFO, "it binds every size and number of nodes to one choice", loss)
+    return Harm(Level.WARN if loss else Level.INFO, "it forces one choice for every size and number of nodes", loss)
 
 
 def _bound(case: Case, other: Case, setting: Setting) -> Harm:
-    return Harm(Level.INFO, "it binds every job to one choice")
+    return Harm(Level.INFO, "it forces one choice for every job")
 
 
 def _loss(case: Case, other: Case, setting: Setting, *, nodes: int) -> str:
-    """The prediction with the setting beside that without; "" where it is not worse."""
+    """The predictions with and without the setting; "" if it is not worse."""
     found = compared(other, case, (f"{setting.name}={setting.value}",), nodes=nodes)
     if found is None or found.after.rows[-1].busbw_gb_per_s > LOSS * found.before.rows[-1].busbw_gb_per_s:
         return ""
@@ -160,13 +160,13 @@ def _nvls(case: Case, other: Case, setting: Setting) -> Harm | None:
     gpus = case.inventory.gpus if case.inventory else ()
     able = any(link.remote_kind == "switch" and link.up for gpu in gpus if gpu.sm >= HOPPER for link in gpu.links)
     off = parameter(case.settings, setting.name, 1) == 0
-    return Harm(Level.INFO, "the NVSwitches do not reduce (NVLS), as they could") if off and able else None
+    return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported") if off and able else None
 
 
 CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
-"""What binds the choice that the model of `graph predict` knows."""
+"""Settings that force a choice that `graph predict` models."""
 BINDING = (*CHOICES, "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_GRAPH_FILE")
-"""All that binds NCCL to one choice for all jobs, sizes and numbers of nodes."""
+"""All settings that force one choice for all jobs, sizes and numbers of nodes."""
 JUDGED: dict[str, Callable[[Case, Case, Setting], Harm | None]] = {
     **dict.fromkeys(("NCCL_IB_DISABLE", "NCCL_NET"), _network),
     **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"), _peers),

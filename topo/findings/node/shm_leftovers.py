@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of NCCL in /dev/shm that no process has mapped: what killed jobs left."""
+"""NCCL segments in /dev/shm that no process maps: left by killed jobs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ MB = 1_000_000
 def _check(case: Case) -> Iterator[Finding]:
     memory = case.evidence.shared_memory
     if memory is None or memory.error:
-        yield RULE.unknown("/dev/shm", memory.error if memory else "what lies in it was not recorded")
+        yield RULE.unknown("/dev/shm", memory.error if memory else "its contents were not captured")
         return
     old = [segment for segment in memory.segments if segment.held is not True and segment.age_s >= YOUNG_S]
     if not old:
@@ -29,12 +29,12 @@ def _check(case: Case) -> Iterator[Finding]:
         "bytes": taken,
         "size_bytes": memory.size_bytes,
     }
-    told = f"{len(old)} segment{'s' * (len(old) > 1)} of NCCL, {taken / MB:.0f} MB, without a process that maps them"
+    message = f"{len(old)} NCCL segment{'s' * (len(old) > 1)}, {taken / MB:.0f} MB, not mapped by any process"
     if sure:
         level = Level.WARN if taken >= MUCH * memory.size_bytes else Level.INFO
-        yield RULE.finding(level, "/dev/shm", told, **evidence)
+        yield RULE.finding(level, "/dev/shm", message, **evidence)
     else:
-        yield RULE.unknown("/dev/shm", f"{told}, as far as can be seen: other users' processes need root", **evidence)
+        yield RULE.unknown("/dev/shm", f"{message}, as far as readable: processes of other users need root", **evidence)
 
 
 RULE = Rule(card=SHM_LEFTOVERS, check=_check)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/dev/shm has too little room for the segments by which GPUs without P2P exchange data."""
+"""/dev/shm is too small for the segments with which GPUs without P2P exchange data."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -23,7 +23,7 @@ MB = 1_000_000
 def _check(case: Case) -> Iterator[Finding]:
     memory = case.evidence.shared_memory
     if memory is None:
-        yield RULE.unknown("/dev/shm", "its size was not recorded")
+        yield RULE.unknown("/dev/shm", "its size was not captured")
     elif memory.error:
         yield RULE.unknown("/dev/shm", memory.error)
     else:
@@ -45,7 +45,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _level(free: int, need: int) -> Level:
-    """FAIL where not one segment fits, INFO where there is room for what NCCL takes."""
+    """FAIL if not one segment fits, INFO if there is room for what NCCL needs."""
     if free >= need:
         return Level.INFO
     return Level.FAIL if free < SEGMENT_BYTES else Level.WARN
@@ -53,12 +53,12 @@ def _level(free: int, need: int) -> Level:
 
 def _told(hops: int, need: int) -> str:
     if need:
-        return f"{hops} hops of a ring without P2P take {need / MB:.0f} MB"
-    return "NCCL's data goes by P2P here, other programs of a job want more"
+        return f"{hops} ring hops without P2P need {need / MB:.0f} MB"
+    return "NCCL uses P2P here, but other programs of a job need more"
 
 
 def _channels(case: Case) -> int:
-    """How many NCCL would run."""
+    """The number of channels that NCCL would run."""
     from railgauge.topo.predict.nccl_model import channels_most
 
     try:

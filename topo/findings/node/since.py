@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings beside those of an earlier check: new, worse, better or the same; gone; and what one of the two cannot tell.
+"""Findings compared with those of an earlier check: new, worse, better, same, gone, or unknown if one could not look.
 
 Findings are paired by id and subject. Whether the rule could look then counts as much as what it found: where it could
-not, nobody knows whether a finding is new; where it cannot look now, nobody knows whether one is gone.
+not, it is unknown whether a finding is new; where it cannot look now, it is unknown whether one is gone.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The findings of now, each with `since`; of the baseline those that are gone, or that nobody can see now."""
+    """The present findings, each with `since`; those of the baseline that are gone or cannot be seen now."""
 
     baseline: Baseline
     findings: tuple[Finding, ...]
@@ -33,10 +33,10 @@ class Compared:
 
 
 def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: Collection[str]) -> Compared:
-    """The findings of a machine `host` beside a baseline; `rules` are the ids that were asked for now."""
+    """The findings of a machine `host` compared with a baseline; `rules` are the requested ids."""
     then = [one for one in baseline.findings if one.id in rules and one.id not in COMPARING]
     before = _worst(then, baseline.host)
-    partial = baseline.case is None  # then a rule without a word may not have been there
+    partial = baseline.case is None  # then a rule without findings may not have existed
     now = tuple(replace(one, since=_since(one, _key(one, host), before, partial=partial)) for one in findings)
     keys = {_key(one, host) for one in now if one.level in TOLD}
     blind = {one.id for one in now if one.level is Level.UNKNOWN}
@@ -50,7 +50,7 @@ def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: C
 
 
 def _key(finding: Finding, host: str) -> Key:
-    """What pairs findings; a host and a file have other names elsewhere."""
+    """The key that pairs findings, without names of hosts and files."""
     return finding.id, "" if finding.subject in (host, finding.path) else finding.subject
 
 

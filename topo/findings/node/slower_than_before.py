@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a machine slower than its baseline: links, NVLinks, ports and devices that it had, and the prediction."""
+"""What makes a machine slower than its baseline: lost links, NVLinks, ports and devices, and a lower prediction."""
 
 import re
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ NODES = (1, 2)  # alone, and as one of several
 def _check(case: Case) -> Iterator[Finding]:
     before = case.baseline.case if case.baseline else None
     if before is None:
-        yield RULE.unknown(case.host, "the baseline holds findings alone: with a capture links and ports are compared")
+        yield RULE.unknown(case.host, "the baseline has only findings: use a capture to compare links and ports")
         return
     if _of_file(case):
-        yield RULE.unknown(case.host, "one of the two is a topology file, which tells nothing of ports and NVML")
+        yield RULE.unknown(case.host, "one of the two is a topology file, which has no ports and no NVML data")
     try:
         changes = case.changes
-    except InputError as error:  # a file that contradicts itself, which topo-file-faulty tells
+    except InputError as error:  # an inconsistent file: topo-file-faulty reports it
         yield RULE.unknown(case.host, str(error))
         return
     if changes:
@@ -41,7 +41,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def others(case: Case) -> tuple[Change, ...]:
-    """The changes since the baseline that make nothing slower, as far as both sides tell."""
+    """The changes since the baseline that make nothing slower, among facts known on both sides."""
     return tuple(one for one in case.changes if not _is_slower(case, one) and not _is_untold(one))
 
 
@@ -65,7 +65,7 @@ def _is_slower(case: Case, change: Change) -> bool:
 
 
 def _is_untold(change: Change) -> bool:
-    """Whether one of the two does not tell what the other does; an interface that is down tells no rate."""
+    """Whether only one of the two has the fact; an interface that is down has no rate."""
     counts = change.what in (*FEWER, *FLAGS, "state") and not change.subject.startswith("interface ")
     return counts and None in (change.before, change.after)
 
@@ -81,7 +81,7 @@ def _number(text: str) -> float:
 
 
 def _kind(case: Case, subject: str) -> str | None:
-    """What a thing of the baseline is."""
+    """The kind of a device of the baseline."""
     from railgauge.topo.compare.attributes import of_topology
     from railgauge.topo.compare.inventory_attributes import of_inventory
 
@@ -94,14 +94,14 @@ def _kind(case: Case, subject: str) -> str | None:
 
 
 def as_finding(rule: Rule, level: Level, change: Change) -> Finding:
-    """A change as a finding; its subject is what the message calls the thing where that does not hold its id."""
+    """A change as a finding; its subject is the label of the message if that does not contain the id."""
     name, colon, _ = change.message.partition(": ")
     subject = name if colon and change.subject not in change.message else change.subject
     return rule.finding(level, subject, change.message, what=change.what, before=change.before, after=change.after)
 
 
 def _predicted(case: Case, before: Case, nodes: int) -> Finding | None:
-    """The bus bandwidth where it is lower than before; None where nothing is predicted, as for one GPU alone."""
+    """The bus bandwidth if it is lower than before; None without a prediction, as for a single GPU."""
     from railgauge.topo.findings.node.effect import compared, with_edits
 
     try:
@@ -126,7 +126,7 @@ def _predicted(case: Case, before: Case, nodes: int) -> Finding | None:
 
 
 def _as_they_run(case: Case) -> list[str]:
-    """The edits that give links the lanes that they run with, where those are fewer than both ends can do."""
+    """The edits that give links their current lanes, if fewer than both ends support."""
     planned = {pci.get("busid") for pci in case.machine.topology.root.walk() if pci.name == "pci"}
     short = lanes_short(case.inventory) if case.inventory else {}
     return [f"{bus_id}.width={lanes}" for bus_id, lanes in short.items() if bus_id in planned]

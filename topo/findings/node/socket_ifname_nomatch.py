@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL_SOCKET_IFNAME names no interface of this machine, or is not read at all."""
+"""NCCL_SOCKET_IFNAME matches no interface of this machine, or is ignored."""
 
 from collections.abc import Iterator
 
@@ -15,15 +15,15 @@ SETTING = "NCCL_SOCKET_IFNAME"
 def _check(case: Case) -> Iterator[Finding]:
     setting = case.settings.get(SETTING, "")
     names = case.interface_names
-    if len(setting) < 2:  # NCCL reads no value of one character
+    if len(setting) < 2:  # NCCL ignores a value of one character
         return
     if names is None:
-        yield RULE.unknown(SETTING, "which interfaces have an address is not known there", value=setting)
+        yield RULE.unknown(SETTING, "the addresses of its interfaces are unknown", value=setting)
     elif not choose(names, setting):
         yield RULE.finding(
             Level.FAIL,
             SETTING,
-            f"{setting!r} takes no interface with an address",
+            f"{setting!r} matches no interface with an address",
             value=setting,
             interfaces=list(names),
         )
@@ -32,14 +32,14 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.INFO,
                 part,
-                f"{part!r} of {SETTING} is no interface here with an address",
+                f"{part!r} of {SETTING} matches no interface with an address",
                 fix=False,
                 value=setting,
             )
 
 
 def _unmatched(setting: str, names: tuple[str, ...]) -> list[str]:
-    """The entries that name nothing here."""
+    """The entries that match nothing."""
     signs = setting[: len(setting) - len(setting.removeprefix("^").removeprefix("="))]
     exact = "=" if "=" in signs else ""
     parts = [part for part in setting[len(signs) :].split(",") if part]

@@ -23,7 +23,7 @@ KINDS = ("bridge", "vxlan", "wireguard", "geneve", "tun")  # DEVTYPE; bonds, VLA
 def _check(case: Case) -> Iterator[Finding]:
     names = case.interface_names
     if names is None:
-        yield RULE.unknown(case.host, "which interfaces have an address is not known there")
+        yield RULE.unknown(case.host, "the addresses of its interfaces are unknown")
         return
     chosen = choose(names, case.settings.get(SETTING))
     real = [name for name in names if not _is_virtual(case, name)]
@@ -33,8 +33,7 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.WARN if serious else Level.INFO,
                 name,
-                f"NCCL takes {name} for {'its bootstrap' if place == 0 else 'sockets, beside others'}, "
-                f"{_instead(real)}",
+                f"NCCL uses {name} for {'its bootstrap' if place == 0 else 'sockets, among others'}, {_instead(real)}",
                 fix=bool(real),
                 chosen=list(chosen),
                 leading_outside=real,
@@ -42,14 +41,14 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _instead(real: list[str]) -> str:
-    """What to use, as a setting that a shell takes as it stands."""
+    """What to use, as a setting quoted for a shell."""
     if not real:
         return "and no interface leads outside"
     return f"though {real[0]} leads outside ({SETTING}={shlex.quote(f'={real[0]}')})"
 
 
 def _is_virtual(case: Case, name: str) -> bool:
-    """Whether it leads to this machine or an overlay only. The only interface of a container is none of these."""
+    """Whether it leads only to this machine or an overlay. The only interface of a container does not count."""
     interfaces = case.inventory.interfaces if case.inventory else ()
     found = next((one for one in interfaces if one.name == name), None)
     ipv4 = [address for address in (found.addresses if found else ()) if ":" not in address]

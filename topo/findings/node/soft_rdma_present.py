@@ -14,15 +14,15 @@ def _check(case: Case) -> Iterator[Finding]:
     hardware = sorted({port.name for port in case.rdma_ports if not port.device.virtual})
     for device in case.inventory.rdma if case.inventory else ():
         if not device.placed:
-            yield RULE.unknown(device.name, "what is behind it is not known: the kernel's links were not recorded")
+            yield RULE.unknown(device.name, "unknown whether it is hardware: the kernel's links were not captured")
         if not device.virtual:
             continue
-        beside = f", beside {', '.join(hardware)}" if hardware else ""
-        told = f"NCCL takes it{beside}" if device.name in taken else "NCCL does not take it"
+        beside = f", with {', '.join(hardware)}" if hardware else ""
+        use = f"NCCL uses it{beside}" if device.name in taken else "NCCL does not use it"
         yield RULE.finding(
             Level.WARN if device.name in taken and hardware and case.system.gpus else Level.INFO,
             device.name,
-            f"it is RDMA in software over a plain interface; {told}",
+            f"software RDMA over a plain interface; {use}",
             taken=device.name in taken,
             hardware=hardware,
         )

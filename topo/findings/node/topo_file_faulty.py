@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology file that NCCL begins with, or the one under examination, is wrong in itself."""
+"""The topology file that NCCL begins with, or the one under examination, is invalid by itself."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
-    """What the linter calls a fault of the file itself, under this rule's id; `told` are told by others."""
+    """The linter's faults of the file itself, under this rule's id; without `told`, which other rules report."""
     from railgauge.topo.findings.topology_file.rules import lint
 
     for finding in lint(file):

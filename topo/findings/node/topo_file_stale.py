@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology file that NCCL begins with is of another machine, or is not there."""
+"""The topology file that NCCL starts from is for another machine, or does not exist."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _differs(case: Case, file: TopoFile) -> Iterator[Finding]:
-    """What the file has otherwise than the machine; a guest's file tells what the guest does not see."""
+    """Where the file differs from the machine; a VM's file holds what the VM cannot see."""
     if case.inventory is None or case.inventory.host.virtual:
         return
     for rule in BESIDE:

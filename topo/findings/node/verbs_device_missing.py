@@ -22,12 +22,12 @@ def _check(case: Case) -> Iterator[Finding]:
                 severity(case, lost, device), device.name, lost[device.name], nodes=list(stack.nodes or ())
             )
         elif stack.nodes is None and device.name not in case.verbs.names:
-            yield RULE.unknown(device.name, "neither /dev/infiniband nor libibverbs could be looked at")
+            yield RULE.unknown(device.name, "/dev/infiniband and libibverbs could not be read")
 
 
 def severity(case: Case, lost: Collection[str], device: RdmaDevice) -> Level:
-    """FAIL where nothing is left, WARN where a few of a kind are missing. A pod that is given one of many, or all but
-    those for storage, is as it should be, and a machine without GPUs has no need of them.
+    """FAIL if none is left, WARN if a few of a kind are missing. PASS for a pod that has one of many, or all but those
+    for storage, and for a machine without GPUs.
     """
     if not has_gpus(case):
         return Level.INFO
@@ -40,12 +40,12 @@ def severity(case: Case, lost: Collection[str], device: RdmaDevice) -> Level:
 
 
 def _why(case: Case, stack: VerbsStack, name: str) -> str:
-    """Why a device cannot be opened; "" where it can, or that is not known."""
+    """Why a device cannot be opened; "" if it can or this is unknown."""
     if name in case.verbs.names:
         error = case.verbs.device(name).error
         return f"libibverbs cannot open it: {error}" if error else ""
     node = dict(stack.uverbs).get(name)
-    return f"/dev/infiniband/{node or 'uverbs*'} is not there" if stack.lacks_node(name) else ""
+    return f"/dev/infiniband/{node or 'uverbs*'} does not exist" if stack.lacks_node(name) else ""
 
 
 RULE = Rule(

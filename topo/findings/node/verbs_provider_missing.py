@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libibverbs, or its part for a kind of device, is not installed."""
+"""libibverbs, or its provider for a kind of device, is not installed."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def _check(case: Case) -> Iterator[Finding]:
     wanted = dict(stack.drivers)
     lost = [device for device in devices if device.name not in case.verbs.names and not stack.lacks_node(device.name)]
     if not lost and devices and not case.verbs.names:
-        yield RULE.unknown(case.host, "no device has its node in /dev/infiniband, so libibverbs lists none of them")
+        yield RULE.unknown(case.host, "no device has a node in /dev/infiniband, so libibverbs lists none")
     for device in lost:
         provider = wanted.get(device.name)
         known = provider in stack.providers

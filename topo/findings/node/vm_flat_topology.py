@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual machine that hides the PCI tree, so that NCCL plans as if all devices hung on one root."""
+"""A virtual machine that hides the PCI tree, so that NCCL plans as if all devices were on one root."""
 
 from collections.abc import Iterator
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's settings on one machine: what each comes to there, and whether it does good (docs/reference/settings.md)."""
+"""NCCL's settings on one machine: the effect of each, and whether it is useful (docs/reference/settings.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a setting does anything on a machine, and whether that is any good."""
+"""Whether a setting has an effect on a machine, and whether it is useful."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,15 +38,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
     GID: (gid_index_invalid.RULE,),
     ORDERING: (relaxed_ordering_off.RULE,),
 }
-"""The rules that look at what a setting meets on the machine."""
+"""The rules about the effect of a setting on the machine."""
 SEE_DEBUG = "NCCL was built with TRACE=1; else it prints as INFO does"
 UNIT_US = 4.096  # of NCCL_IB_TIMEOUT: IBTA 9.9.2.1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A setting and what is said of it. without: what holds if it is not set; "" where it does not matter. failure:
-    UNKNOWN with the error, where railgauge itself failed to judge it.
+    """A setting and the opinion on it. without: the value without it; "" if it does not matter. failure: UNKNOWN with
+    the error if railgauge itself failed to judge it.
     """
 
     setting: Setting
@@ -56,7 +56,7 @@ class Judgement:
 
 
 def judge(case: Case, setting: Setting) -> Judgement:
-    """What a setting of a machine's does there."""
+    """The effect of a setting on its machine."""
     now = select(case, case.settings)
     rest = {name: value for name, value in case.settings.items() if name != setting.name}
     other = select(case, rest)
@@ -75,7 +75,7 @@ def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> 
     if not setting.name.startswith(PREFIX):
         return judged_other(case, setting)
     if not setting.value:
-        return Opinion(verdict=Verdict.HARMLESS, why="it is empty, which is as if it was not set")
+        return Opinion(verdict=Verdict.HARMLESS, why="it is empty, which equals not set")
     if fault := fault_of(setting):
         verdict = Verdict.IGNORED if fault.ignored else Verdict.HARMFUL
         rule = nccl_setting_ignored.RULE if fault.ignored else nccl_setting_invalid.RULE
@@ -89,7 +89,7 @@ def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> 
 
 
 def _finding(case: Case, setting: Setting) -> Finding | None:
-    """The worst that the rules about a setting find."""
+    """The worst finding of the rules about a setting."""
     found = [finding for rule in RULES.get(setting.name, ()) for finding in rule.check(case)]
     own = [one for one in found if setting.name != ORDERING or one.subject == ORDERING]
     bad = [one for one in own if one.level in (Level.FAIL, Level.WARN)]
@@ -97,7 +97,7 @@ def _finding(case: Case, setting: Setting) -> Finding | None:
 
 
 def _harmful(case: Case, setting: Setting) -> Opinion | None:
-    """What it takes from the machine."""
+    """The harm that it does on the machine."""
     of_file = setting.is_of_file
     rule = conf_file_forgotten.RULE if of_file else nccl_setting_harmful.RULE
     harm = conf_file_forgotten.harm_in_file(case, setting) if of_file else harm_of(case, setting)
@@ -116,38 +116,38 @@ def _plain(setting: Setting) -> Opinion:
 
 def _interfaces(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if now.interfaces is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
+        return Opinion(verdict=Verdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     verdict = Verdict.HARMLESS if now.interfaces == other.interfaces else Verdict.EFFECTIVE
-    return Opinion(verdict=verdict, why=f"it takes {', '.join(now.interfaces)}")
+    return Opinion(verdict=verdict, why=f"it selects {', '.join(now.interfaces)}")
 
 
 def _hca(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     names, all_names = [port.name for port in now.ports], [port.name for port in other.ports]
     if not all_names:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port here is in use")
+        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port is in use")
     left = [name for name in all_names if name not in names]
     verdict = Verdict.EFFECTIVE if left else Verdict.HARMLESS
-    return Opinion(verdict=verdict, why=f"it takes {', '.join(names)}" + (f", not {', '.join(left)}" if left else ""))
+    return Opinion(verdict=verdict, why=f"it selects {', '.join(names)}" + (f", not {', '.join(left)}" if left else ""))
 
 
 def _gid(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     roce = [port for port in now.ports if port.link_layer == "Ethernet"]
     if not roce:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RoCE port here is in use, and InfiniBand does not read it")
+        return Opinion(verdict=Verdict.HARMLESS, why="no RoCE port is in use, and InfiniBand does not read it")
     own = {port.name: port.gid_index for port in other.ports}
     if any(port.gid is None for port in roce):
-        return Opinion(verdict=Verdict.UNKNOWN, why="the GIDs of its ports are not recorded")
+        return Opinion(verdict=Verdict.UNKNOWN, why="the GIDs of its ports were not captured")
     if all(own.get(port.name) == port.gid_index for port in roce):
-        why = "NCCL 2.21 and later come to the same by themselves, and still do when addresses change"
+        why = "NCCL 2.21 and later find the same index, also after addresses change"
         return Opinion(verdict=Verdict.HARMLESS, why=why)
     differ = ", ".join(f"{port.name} {own.get(port.name)}" for port in roce if own.get(port.name) != port.gid_index)
     return Opinion(verdict=Verdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
 
 
 def _for_rdma(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
-    """Numbers of RDMA's, which nothing reads where no port is in use."""
+    """Numbers for RDMA, which are not read if no port is in use."""
     if not now.ports:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port here is in use, so nothing reads it")
+        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port is in use, so it is not read")
     if is_default(KNOWN[setting.name], setting.value):
         return None
     number = parameter({setting.name: setting.value}, setting.name, 0)
@@ -157,31 +157,31 @@ def _for_rdma(case: Case, setting: Setting, now: Selection, other: Selection) ->
 def _of_rdma(name: str, number: int, now: Selection) -> str:
     if name == "NCCL_IB_TIMEOUT":
         seconds = UNIT_US * 2**number / 1e6
-        return f"a NIC sends again after {seconds:.3g} s without an answer: a dead link is noticed that much later"
+        return f"a NIC retries after {seconds:.3g} s without an answer, so a dead link is noticed later"
     if name == "NCCL_IB_TC" and any(port.link_layer == "Ethernet" for port in now.ports):
-        return f"RoCE packets carry DSCP {number >> 2}; switches have to treat it as lossless"
+        return f"RoCE packets carry DSCP {number >> 2}; switches must treat it as lossless"
     if name == "NCCL_IB_TC":
-        return "InfiniBand carries it in the headers of routed packets only"
+        return "InfiniBand has it only in the headers of routed packets"
     if name == "NCCL_IB_QPS_PER_CONNECTION":
-        return f"{number} queue pairs between two ranks: more ways through a network that hashes flows"
+        return f"{number} queue pairs between two ranks: more paths through a network that hashes flows"
     return KNOWN[name].meaning
 
 
 def _switch(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
-    """What turns off a part of NCCL, and takes nothing from this machine."""
+    """A setting that disables a part of NCCL which this machine does not use."""
     if not parameter({setting.name: setting.value}, setting.name, 0):
         return None
-    return Opinion(verdict=Verdict.HARMLESS, why="what it turns off is not here")
+    return Opinion(verdict=Verdict.HARMLESS, why="it disables what this machine does not have")
 
 
 def _net(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if setting.value.lower() in ("ib", "socket"):
-        return Opinion(verdict=Verdict.HARMLESS, why="NCCL would take it by itself")
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"the network of a plugin that calls itself {setting.value}, or none")
+        return Opinion(verdict=Verdict.HARMLESS, why="NCCL would choose it anyway")
+    return Opinion(verdict=Verdict.EFFECTIVE, why=f"the network plugin named {setting.value}, if it exists")
 
 
 def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
-    """How far P2P and GPUDirect RDMA reach, where it changes nothing."""
+    """Distance limits of P2P and GPUDirect RDMA that change nothing."""
     rest = case.under(tuple(one for one in case.known_settings if one.name != setting.name))
     if setting.name == "NCCL_P2P_LEVEL":
         same, what = with_p2p(case) == with_p2p(rest), "P2P between the same GPUs"
@@ -192,23 +192,23 @@ def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Op
 
 
 def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
-    """Numbers of the socket transport, which carries no data where RDMA does."""
-    return Opinion(verdict=Verdict.HARMLESS, why="RDMA carries the data, so nothing reads it") if now.ports else None
+    """Numbers of the socket transport, which carries no data if RDMA does."""
+    return Opinion(verdict=Verdict.HARMLESS, why="RDMA carries the data, so it is not read") if now.ports else None
 
 
 def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     path = in_folder(case.reader, setting.value) if case.reader else setting.value
     if case.reader is None or not case.reader.knows(path):
-        return Opinion(verdict=Verdict.UNKNOWN, why="whether the file is there, and right, is seen on the machine only")
+        return Opinion(verdict=Verdict.UNKNOWN, why="the file can be checked on the machine only")
     if case.reader.realpath(path) is None:
-        return Opinion(verdict=Verdict.HARMFUL, why=f"there is no {setting.value}: NCCL goes on without")
-    return Opinion(verdict=Verdict.EFFECTIVE, why="NCCL begins with it; railgauge topo lint tells whether it is right")
+        return Opinion(verdict=Verdict.HARMFUL, why=f"{setting.value} does not exist: NCCL continues without it")
+    return Opinion(verdict=Verdict.EFFECTIVE, why="NCCL starts from it; check it with railgauge topo lint")
 
 
 def _debug(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     if setting.value.upper() != "TRACE":
         return None
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"calls and steps are printed where {SEE_DEBUG}")
+    return Opinion(verdict=Verdict.EFFECTIVE, why=f"calls and steps are printed if {SEE_DEBUG}")
 
 
 SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | None]] = {
@@ -224,11 +224,11 @@ SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | Non
     **dict.fromkeys((name for name in KNOWN if name.startswith("NCCL_IB_") and name not in (HCA, GID)), _for_rdma),
     "NCCL_IB_DISABLE": _switch,
 }
-"""Settings of which it depends on the machine what they do."""
+"""Settings whose effect depends on the machine."""
 
 
 def _without(setting: Setting, other: Selection) -> str:
-    """What holds without the setting."""
+    """The value without the setting."""
     if setting.name == IFNAME and other.interfaces is not None:
         return ", ".join(other.interfaces) or "no interface"
     if setting.name in (HCA, "NCCL_IB_DISABLE", "NCCL_NET"):

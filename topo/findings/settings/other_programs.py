@@ -18,7 +18,7 @@ TORCH, UCX = "TORCH_NCCL_", "UCX_NET_DEVICES"
 
 
 def judged_other(case: Case, setting: Setting) -> Opinion:
-    """What such a setting does here."""
+    """The effect of such a setting on this machine."""
     if setting.name in WHOLE_NAMES:
         return _interfaces(case, setting)
     if setting.name == UCX:
@@ -26,7 +26,7 @@ def judged_other(case: Case, setting: Setting) -> Opinion:
     known = setting.name.removeprefix(TORCH) in PYTORCH
     if known:
         return Opinion(verdict=Verdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
-    return Opinion(verdict=Verdict.IGNORED, why="no setting of PyTorch's is called so, and NCCL reads no TORCH_NCCL_*")
+    return Opinion(verdict=Verdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
 
 
 def _interfaces(case: Case, setting: Setting) -> Opinion:
@@ -34,11 +34,11 @@ def _interfaces(case: Case, setting: Setting) -> Opinion:
     program = WHOLE_NAMES[setting.name]
     names = setting.value.split(",")
     if case.interface_names is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
+        return Opinion(verdict=Verdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     missing = [name for name in names if name not in case.interface_names]
     if missing:
         here = ", ".join(case.interface_names)
-        why = f"{program} wants whole names of interfaces with an address; {', '.join(missing)} is none here ({here})"
+        why = f"{program} requires full interface names; no address or interface: {', '.join(missing)} (available: {here})"
         return Opinion(verdict=Verdict.HARMFUL, why=why)
     return Opinion(verdict=Verdict.EFFECTIVE, why=f"{program} uses {', '.join(names)}; NCCL does not read it")
 
@@ -49,8 +49,8 @@ def _ucx(case: Case, setting: Setting) -> Opinion:
     there = {f"{one.name}:{port.number}" for one in devices for port in one.ports} | {*(case.interface_names or ())}
     missing = [name for name in setting.value.split(",") if name not in there and name != "all"]
     if missing and case.interface_names is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
+        return Opinion(verdict=Verdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     if missing:
-        why = f"UCX wants ports as mlx5_0:1 or interfaces; {', '.join(missing)} is none here"
+        why = f"UCX requires ports as mlx5_0:1 or interfaces; not found: {', '.join(missing)}"
         return Opinion(verdict=Verdict.HARMFUL, why=why)
     return Opinion(verdict=Verdict.EFFECTIVE, why="UCX reads it, for MPI; NCCL does not")

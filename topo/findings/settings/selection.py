@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What settings make NCCL take on a machine: interfaces, RDMA ports, and the GID of each port."""
+"""NCCL's selection on a machine under its settings: interfaces, RDMA ports, and the GID of each port."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from railgauge.topo.nccl.settings.interfaces import choose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenPort:
-    """An RDMA port that NCCL takes, as mlx5_0:1. gid_index and gid are None where the table is not known or the entry
-    is empty; why says how NCCL comes to the index.
+    """An RDMA port that NCCL takes, as mlx5_0:1. gid_index and gid are None if the table is unknown or the entry
+    is empty; why: the reason for the index.
     """
 
     name: str
@@ -26,8 +26,8 @@ class ChosenPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """interfaces: those of sockets, the first that of the bootstrap; None where addresses are not known. ports: those
-    of RDMA, none where NCCL goes by sockets.
+    """interfaces: those of sockets, the first that of the bootstrap; None if addresses are unknown. ports: those of
+    RDMA, empty if NCCL uses sockets.
     """
 
     interfaces: tuple[str, ...] | None
@@ -35,7 +35,7 @@ class Selection:
 
 
 def select(case: Case, settings: Mapping[str, str]) -> Selection:
-    """What NCCL takes under these settings."""
+    """NCCL's selection under these settings."""
     names = case.interface_names
     return Selection(
         interfaces=None if names is None else choose(names, settings.get("NCCL_SOCKET_IFNAME")),

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a setting: a verdict, why, and the finding that tells more."""
+"""The opinion on a setting: a verdict, why, and the finding with more detail."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """effective: it changes something. harmless: all stays as it would be without it. ignored: nothing reads it.
-    harmful: it breaks or slows something down. unknown: the machine does not tell.
+    """effective: it changes something. harmless: it changes nothing. ignored: it is not read.
+    harmful: it breaks or slows something down. unknown: not enough is known of the machine.
     """
 
     EFFECTIVE = "effective"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """A verdict with its reason; finding is the id of the rule that says the same, None without one."""
+    """A verdict with its reason; finding: the id of the rule that reports the same, None without one."""
 
     verdict: Verdict
     why: str

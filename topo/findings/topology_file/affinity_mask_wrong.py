@@ -14,9 +14,9 @@ from railgauge.topo.findings.topology_file.rule import Rule
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.spans import listed
 
-CORES_A_NODE = 8  # no server has fewer in one NUMA node
-FEW = 8  # of the nodes that share a core, as many are named
-FAR = "ranks are bound to cores of another socket: host buffers and proxies work over the wire between the sockets"
+CORES_A_NODE = 8  # no server has fewer in a NUMA node
+FEW = 8  # at most this many of the nodes that share a core are named
+FAR = "ranks are bound to cores of another socket: host buffers and proxies cross the link between the sockets"
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         if cores:
             masks.append((cpu, cores))
         elif cores is None or cpu.element.children:
-            what = "no CPU mask" if cores is None else "an empty mask"
+            what = "not a CPU mask" if cores is None else "an empty mask"
             yield _finding(cpu, f"affinity {text[:40]!r} is {what}", "NCCL does not bind the ranks there", mask=text)
     for host in dict.fromkeys(cpu.host for cpu, _ in masks):
         yield from _one_host([pair for pair in masks if pair[0].host == host])
@@ -57,7 +57,7 @@ def _cores(text: str) -> frozenset[int] | None:
 
 
 def _shared(owners: dict[int, list[Placed]], cpu: Placed, cores: frozenset[int]) -> Iterator[Finding]:
-    """The cores that a NUMA node has in common with those before it, by core."""
+    """The cores that a NUMA node shares with earlier ones, by core."""
     both = cores & owners.keys()
     if both:
         others = sorted({other.line or 0: other for core in both for other in owners[core][:FEW]}.items())
@@ -67,37 +67,37 @@ def _shared(owners: dict[int, list[Placed]], cpu: Placed, cores: frozenset[int])
 
 
 def _cut_short(masks: list[tuple[Placed, frozenset[int]]]) -> Finding | None:
-    """Masks with room for fewer cores than so many NUMA nodes have: written by hand, their upper words left out."""
+    """Masks too short for the cores of so many NUMA nodes: written by hand without their upper words."""
     room = max(32 * ((cpu.get("affinity") or "").count(",") + 1) for cpu, _ in masks)
     cpu, highest = masks[-1][0], max(cpu.number("numaid") or 0 for cpu, _ in masks)
     if room >= CORES_A_NODE * (highest + 1):
         return None
-    message = f"masks of {room} cores are too short for NUMA nodes up to {highest}: they overlap"
+    message = f"masks of {room} cores are too short for {highest + 1} NUMA nodes: they overlap"
     return RULE.at(cpu, Level.INFO, message, subject=_node(cpu), room=room, highest_numaid=highest)
 
 
 def _order(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
-    """Core 0 boots, and Linux numbers its node 0; where the masks of two nodes are swapped it is elsewhere."""
+    """Linux numbers the node of the boot core, core 0, as 0; swapped masks put it on another node."""
     first = next((cpu for cpu, _ in masks if cpu.number("numaid") == 0), None)
     for cpu, cores in masks:
         if 0 in cores and first is not None and cpu.number("numaid") not in (0, -1):
-            message = f"core 0 is given to {_node(cpu)}, while numaid 0 (line {first.line}) has others: swapped?"
+            message = f"core 0 is in the mask of {_node(cpu)}, not of numaid 0 (line {first.line}): swapped?"
             yield _finding(cpu, message, FAR, cores=_list(cores))
 
 
 def _against(file: TopoFile, masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
-    """The file's masks beside the machine's cores, node by node; a guest of one node shows no sockets below it."""
+    """The file's masks compared with the machine's cores, by node; a VM of one node hides its host's sockets."""
     real = _machine_cores(file)
     shows_sockets = sum(map(bool, real.values())) > 1 or len(masks) == 1
     if file.machine and masks and not any(real.values()):
-        message = "the NUMA nodes of the machine are unknown, so their cores are not compared"
+        message = "the NUMA nodes of the machine are unknown: masks not compared"
         missing = "/sys/devices/system/node"
         yield RULE.at(masks[0][0], Level.UNKNOWN, message, subject=_node(masks[0][0]), fix=False, missing=missing)
     for cpu, cores in masks:
         there = real.get(cpu.number("numaid"))
         if there and there != cores and (shows_sockets or not cores < there):
             owner = next((node for node, own in real.items() if own == cores), None)
-            whose = f": those are node {owner}'s" if owner is not None else ""
+            whose = f": those of node {owner}" if owner is not None else ""
             message = f"{_node(cpu)} has cores {_list(cores)} in the file and {_list(there)} on the machine{whose}"
             effect = FAR if not cores & there else ""
             yield _finding(cpu, message, effect, file=_list(cores), machine=_list(there))

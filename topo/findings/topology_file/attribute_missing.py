@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that an element lacks, and whether NCCL can do without.
+"""Attributes that an element lacks, and whether NCCL works without them.
 
 NCCL completes a file from sysfs and NVML (`ncclTopoGetXmlFromSys`, `ncclTopoGetXmlFromCpu`, `ncclTopoGetXmlFromGpu`),
-but only along the way up from the own rank's GPU and from NICs that the file does not name: `ncclTopoFillNet` returns
+but only on the path up from the rank's own GPU and from NICs that the file does not name: `ncclTopoFillNet` returns
 at once where it finds a <net> of that name. So above a named NIC a rank whose GPU is elsewhere finds nothing, and
 ncclCommInitRank fails with "Attribute ... of node ... not found" (`xmlGetAttrStr`).
 """
@@ -16,13 +16,13 @@ from railgauge.topo.findings.topology_file.elements import Placed, TopoFile, pla
 from railgauge.topo.findings.topology_file.rule import Rule
 
 NEVER_FILLED = {
-    ("pci", "busid"): "NCCL does not find the device, and finds its place out as without a file",
+    ("pci", "busid"): "NCCL does not find the device, and detects its place as without a file",
     ("cpu", "numaid"): "ncclCommInitRank fails: could not find CPU numa ID",
     ("nvlink", "count"): "ncclCommInitRank fails: Attribute count of node nvlink not found",
     ("c2c", "count"): "ncclCommInitRank fails: Attribute count of node c2c not found",
     ("c2c", "bw"): "ncclCommInitRank fails: Attribute bw of node c2c not found",
     ("pcilink", "target"): "ncclCommInitRank fails: Attribute target of node pcilink not found",
-    ("net", "name"): "NCCL's network plugin never finds the NIC, so it does not count",
+    ("net", "name"): "NCCL's network plugin never finds the NIC, so it is not used",
 }
 FILLED = {
     ("pci", "class"): "sysfs",
@@ -58,7 +58,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             if placed.name == name and placed.get(key) is None and key not in stops and not _unknowable(placed, key):
                 told.setdefault((name, key), []).append(placed)
     for (name, key), places in told.items():
-        message = f"<{name}> without {key}, which NCCL takes from {FILLED[name, key]}: {len(places)}"
+        message = f"{len(places)} x <{name}> without {key}, which NCCL takes from {FILLED[name, key]}"
         yield RULE.at(places[0], Level.INFO, message, attribute=key, lines=[placed.line for placed in places])
 
 
@@ -72,7 +72,7 @@ def _passed_over(gpus: Counter[str], placed: Placed) -> bool:
 
 
 def _demanded(placed: Placed) -> tuple[str, ...]:
-    """The attributes without which NCCL makes no node of the element (`ncclTopoAddPci`, `ncclTopoAddCpu`)."""
+    """The attributes that NCCL requires to make a node of the element (`ncclTopoAddPci`, `ncclTopoAddCpu`)."""
     keys = DEMANDED[placed.name]
     if placed.name == "pci":
         return keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bus id twice on one host: NCCL finds the first (`xmlFindTagKv`), the other is a device that is not there."""
+"""A bus id twice on one host: NCCL finds the first (`xmlFindTagKv`), the other is a device that does not exist."""
 
 from collections.abc import Iterator
 
@@ -20,8 +20,8 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield RULE.at(
                 pci,
                 Level.FAIL if device else Level.WARN,
-                f"bus id {pci.bus_id} is on line {known.line} already",
-                effect="what hangs on the second one has a place of its own in NCCL's tree, apart from the first",
+                f"bus id {pci.bus_id} also on line {known.line}",
+                effect="NCCL places the devices below the second one apart from the first in its tree",
                 lines=[known.line, pci.line],
             )
 

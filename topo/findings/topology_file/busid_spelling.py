@@ -2,7 +2,7 @@
 """A bus id in a spelling that NCCL does not find.
 
 NCCL looks a device up by the text that `int64ToBusId` makes (lower case, a domain of at least four digits) and compares
-texts (`ncclTopoGetPciNode`); of a device in another spelling it makes a second <pci> and trims the file's.
+texts (`ncclTopoGetPciNode`); for another spelling it makes a second <pci> and trims the file's.
 """
 
 import re
@@ -27,8 +27,8 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield RULE.at(
             pci,
             Level.FAIL if used else Level.WARN,
-            f"bus id {text!r} is not spelled as NCCL looks it up" + (f": {better}" if better else ""),
-            effect="the file says nothing of this device to NCCL, which puts it where sysfs has it" if used else "",
+            f"NCCL does not find bus id {text!r} in this spelling" + (f": {better}" if better else ""),
+            effect="NCCL ignores the file's entry and places this device as sysfs shows it" if used else "",
             busid=text,
             wanted=better,
         )

@@ -23,7 +23,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield RULE.at(
                 gpu,
                 Level.WARN,
-                f"{here:g} GB/s of C2C to the CPU, where a sibling has {there:g} GB/s",
+                f"{here:g} GB/s of C2C to the CPU; a sibling has {there:g} GB/s",
                 effect="this GPU reaches the CPU's NICs and memory over PCI" if not here else "",
                 gb_per_s=here,
                 sibling_gb_per_s=there,

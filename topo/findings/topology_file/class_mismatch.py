@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PCI class that does not fit what the device holds.
 
-NCCL goes by the class (`ncclTopoAddPci`, `kvDictPciClass`), and puts sysfs's over the file's where sysfs has one.
+NCCL uses the class (`ncclTopoAddPci`, `kvDictPciClass`); sysfs overrides the file's where it has one.
 """
 
 import re
@@ -28,13 +28,13 @@ def _wrong(pci: Placed, kind: str) -> tuple[Level, str, str] | None:
     """What is wrong with a class, and the effect."""
     if pci.holds("pci") and kind.startswith((DISPLAY, NETWORK)):
         message = f"class {kind} is a device, but it holds <pci>"
-        return Level.FAIL, message, "NCCL does not look below it: those devices are lost"
+        return Level.FAIL, message, "NCCL does not look below it: those devices are ignored"
     if not CLASS.fullmatch(kind):
         message = f"class {kind!r} is not of the form 0x030200"
-        return Level.WARN, message, "NCCL takes the device for a PCI switch where sysfs does not know it"
+        return Level.WARN, message, "NCCL treats the device as a PCI switch if sysfs does not know it"
     if pci.holds("gpu") and not kind.startswith(DISPLAY):
-        message = f"it holds a <gpu>, but class {kind} is no GPU (0x03...)"
-        return Level.WARN, message, "older releases (2.21) leave the GPU out where sysfs does not know it"
+        message = f"it holds a <gpu>, but class {kind} is not a GPU (0x03...)"
+        return Level.WARN, message, "older releases (2.21) ignore the GPU if sysfs does not know it"
     return None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CPU that NCCL does not know: it takes the wire between such CPUs to carry 5000 GB/s (`ncclTopoGetInterCpuBw`)."""
+"""A CPU that NCCL does not know: it assumes 5000 GB/s between such CPUs (`ncclTopoGetInterCpuBw`)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield RULE.at(
             cpu,
             Level.WARN if several else Level.INFO,
-            f"arch {cpu.get('arch')!r}, vendor {cpu.get('vendor')!r}: no CPU that NCCL knows",
+            f"arch {cpu.get('arch')!r}, vendor {cpu.get('vendor')!r}: unknown to NCCL",
             subject=f"numaid {cpu.get('numaid')}",
-            effect=f"{LOCAL_GB_PER_S:g} GB/s between the CPUs, as if that wire never limited" if several else "",
+            effect=f"{LOCAL_GB_PER_S:g} GB/s assumed between the CPUs, so that link never limits" if several else "",
             arch=cpu.get("arch"),
             vendor=cpu.get("vendor"),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs and NICs that the file has on another NUMA node than the machine."""
+"""GPUs and NICs on another NUMA node in the file than on the machine."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def _finding(devices: list[Placed], here: str, there: str) -> Finding:
         devices[0],
         Level.WARN,
         f"{', '.join(names)}: on NUMA node {here} in the file, on node {there} on the machine",
-        effect="NCCL takes near NICs and cores for far ones, and far ones for near",
+        effect="NCCL treats near NICs and cores as far, and far ones as near",
         devices=names,
         lines=[device.line for device in devices],
         file_numaid=here,

@@ -30,11 +30,11 @@ def _skipped(element: Element, around: Element) -> bool:
 def _element(placed: Placed, told: set[str]) -> Iterator[Finding]:
     parent = placed.around[-1].name
     if placed.name in ATTRIBUTES:
-        message = f"<{placed.name}> in <{parent}>: NCCL does not look for it there"
-        yield RULE.at(placed, Level.WARN, message, effect=f"the <{placed.name}> and all in it do not count")
+        message = f"<{placed.name}> in <{parent}>: NCCL does not read it there"
+        yield RULE.at(placed, Level.WARN, message, effect=f"the <{placed.name}> and everything in it is ignored")
     elif placed.name not in told:
         told.add(placed.name)
-        yield RULE.at(placed, Level.INFO, f"<{placed.name}> is no element that NCCL knows")
+        yield RULE.at(placed, Level.INFO, f"<{placed.name}>: unknown to NCCL, ignored")
 
 
 def _attributes(placed: Placed, told: set[str]) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def _attributes(placed: Placed, told: set[str]) -> Iterator[Finding]:
         name = f"{placed.name} {key}"
         if key not in known and name not in told:
             told.add(name)
-            message = f"{key}={value!r}: <{placed.name}> has no attribute of that name in NCCL"
+            message = f"{key}={value!r}: NCCL reads no such attribute of <{placed.name}>"
             yield RULE.at(placed, Level.INFO, message, attribute=key, value=value)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topology file under inspection: its bytes, its elements with what each lies in, and the machine beside it."""
+"""A topology file under inspection: its bytes, its elements with their parents, and the machine to compare with."""
 
 import os
 import shlex
@@ -43,7 +43,7 @@ class Placed:
         return self.element.get(key)
 
     def number(self, key: str) -> int | None:
-        """An attribute as a number, decimal or 0x; None without it or when it is none."""
+        """An attribute as a number, decimal or 0x; None if absent or not a number."""
         text = self.get(key)
         try:
             return None if text is None else to_integer(text, key, None, None)
@@ -51,18 +51,18 @@ class Placed:
             return None
 
     def nearest(self, name: str) -> Element | None:
-        """This element or the innermost around it with that tag."""
+        """This element or its nearest ancestor with that tag."""
         return next((one for one in reversed((*self.around, self.element)) if one.name == name), None)
 
     @property
     def bus_id(self) -> str:
-        """The bus id of the PCI device that it is or belongs to, "?" without one."""
+        """The bus id of its PCI device, "?" without one."""
         pci = self.nearest("pci")
         return (pci.get("busid") if pci else None) or "?"
 
     @property
     def host(self) -> str:
-        """Which host of the file it is on, by its CPU's host_hash."""
+        """Its host, by its CPU's host_hash."""
         cpu = self.nearest("cpu")
         return str(host_of(cpu.get("host_hash") if cpu else None))
 
@@ -72,7 +72,7 @@ class Placed:
         return self.host, to_number(self.bus_id)
 
     def below(self, name: str) -> Iterator["Placed"]:
-        """All elements of that tag in this one, at any depth, in file order."""
+        """All descendants of that tag, in file order."""
         return (placed for child in self.element.children for placed in _of(name, child, (*self.around, self.element)))
 
     def holds(self, name: str) -> bool:
@@ -81,12 +81,12 @@ class Placed:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether a <pci> is a GPU by what it holds or by its class."""
+        """Whether a <pci> is a GPU, by its children or its class."""
         return self.holds("gpu") or (self.get("class") or "").startswith(DISPLAY)
 
     @property
     def is_nic(self) -> bool:
-        """Whether a <pci> is a NIC by what it holds or by its class."""
+        """Whether a <pci> is a NIC, by its children or its class."""
         return self.holds("nic") or (self.get("class") or "").startswith(NETWORK)
 
 
@@ -94,7 +94,7 @@ class Placed:
 class TopoFile:
     """The file; `elements` are those that NCCL reads, in file order.
 
-    `machine` is None when the file is judged by itself.
+    `machine` is None if the file is checked by itself.
     """
 
     topology: Topology
@@ -104,7 +104,7 @@ class TopoFile:
 
     @property
     def inventory(self) -> MachineFacts | None:
-        """What is there on the machine; None also when a topology file speaks for it."""
+        """The machine's facts; None also if a topology file stands in for it."""
         return self.machine.facts if self.machine else None
 
     def all(self, name: str) -> Iterator[Placed]:
@@ -113,7 +113,7 @@ class TopoFile:
 
     @property
     def heard(self) -> Topology:
-        """The topology with the elements that NCCL reads alone."""
+        """The topology with only the elements that NCCL reads."""
         return replace(self.topology, root=self.elements[0].element)
 
     def on_machine(self, name: str) -> Iterator[Placed]:
@@ -122,12 +122,12 @@ class TopoFile:
 
 
 def read(path: str, machine: Machine | None = None) -> TopoFile:
-    """Read a topology file; InputError with the line when it is not one."""
+    """Read a topology file; InputError with the line if it is not one."""
     return parsed(_topology_bytes(path), path, machine)
 
 
 def parsed(data: bytes, path: str, machine: Machine | None = None) -> TopoFile:
-    """A topology file of which the bytes are known; InputError as `read`."""
+    """A topology file from its bytes; InputError as `read`."""
     topology = topology_file.loads(data, path)
     return TopoFile(
         topology=topology,
@@ -138,7 +138,7 @@ def parsed(data: bytes, path: str, machine: Machine | None = None) -> TopoFile:
 
 
 def of_machine(machine: Machine) -> TopoFile:
-    """The file that `topo dump` would write of a machine, beside that machine."""
+    """The file that `topo dump` would write for a machine, with that machine."""
     topology = machine.topology
     return TopoFile(
         topology=topology,
@@ -149,13 +149,13 @@ def of_machine(machine: Machine) -> TopoFile:
 
 
 def _topology_bytes(path: str) -> bytes:
-    """The bytes of a file; InputError when it is unreadable, or another source of a machine that --from takes."""
+    """The bytes of a file; InputError if it is unreadable, or another kind of source for --from."""
     if not _names_machine(path):
         data = read_bytes(path, MAX_BYTES)
         if not is_archive(data):
             return data
     dump = f"railgauge topo dump --from {shlex.quote(path)} -o FILE"
-    raise InputError(f"a machine, not its topology file: {dump} writes that", path)
+    raise InputError(f"a machine, not a topology file; write one with: {dump}", path)
 
 
 def _names_machine(path: str) -> bool:
@@ -165,7 +165,7 @@ def _names_machine(path: str) -> bool:
 
 
 def _heard(element: Element) -> Element:
-    """What NCCL takes of an element: the children that it knows there, and no more attributes than it has room for."""
+    """What NCCL reads of an element: the children that it knows there, and attributes up to its limit."""
     known = (child for child in element.children if child.name in HOLDS.get(element.name, ()))
     return replace(element, attributes=element.attributes[:MOST_ATTRIBUTES], children=tuple(map(_heard, known)))
 
@@ -175,7 +175,7 @@ def _of(name: str, element: Element, around: tuple[Element, ...] = ()) -> Iterat
 
 
 def place(element: Element, around: tuple[Element, ...] = ()) -> Iterator[Placed]:
-    """The element and all below it, each with those around it."""
+    """The element and its descendants, each with its ancestors."""
     yield Placed(element=element, around=around)
     for child in element.children:
         yield from place(child, (*around, element))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU whose sm, dev or gdr in the file is not the machine's: NCCL asks NVML only for what the file lacks."""
+"""A GPU whose sm, dev or gdr in the file differs from the machine: NCCL asks NVML only for what the file lacks."""
 
 from collections.abc import Iterator
 
@@ -32,10 +32,10 @@ def _compare(gpu: Placed, there: Placed, key: str) -> Iterator[Finding]:
 def _effect(key: str, here: int, real: int) -> str:
     if key == "sm":
         planned, there = bandwidth.nvlink(here), bandwidth.nvlink(real)
-        return f"NCCL plans with {planned:g} GB/s an NVLink where there are {there:g} GB/s" if planned != there else ""
+        return f"NCCL plans with {planned:g} GB/s per NVLink instead of {there:g} GB/s" if planned != there else ""
     if key == "dev":
-        return f"NCCL goes by what NVML says of its GPU {here}"
-    return "NCCL copies through host memory where GPUDirect RDMA would do" if real else "GPUDirect RDMA fails"
+        return f"NCCL uses NVML's data of GPU {here}"
+    return "NCCL copies through host memory, although GPUDirect RDMA works" if real else "GPUDirect RDMA fails"
 
 
 RULE = Rule(card=GPU_DIFFERS, check=_check)

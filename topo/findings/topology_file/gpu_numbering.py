@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs with the same rank or the same NVML index on a host, and ranks with gaps.
 
-NCCL puts its own ranks over the file's; railgauge and `ncclTopoDevToRank` go by what they find.
+NCCL overrides the file's ranks; railgauge and `ncclTopoDevToRank` use them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
 
-IN_ORDER = "the ranks are taken in the file's order instead"
+IN_ORDER = "ranks are numbered in the file's order instead"
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
@@ -22,7 +22,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         if rank is not None and rank >= 0 and (known := ranks.setdefault(rank, gpu)) is not gpu:
             yield _taken(gpu, known, "rank", rank, IN_ORDER)
         if dev is not None and (known := devs.setdefault((gpu.host, dev), gpu)) is not gpu and known.key != gpu.key:
-            yield _taken(gpu, known, "dev", dev, "NCCL finds the first one only where it goes by dev")
+            yield _taken(gpu, known, "dev", dev, "NCCL finds only the first one by dev")
     if ranks and sorted(ranks) != list(range(len(ranks))):
         first = next(iter(ranks.values()))
         listed = ", ".join(map(str, ranks))
@@ -30,7 +30,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 
 def _taken(gpu: Placed, known: Placed, key: str, value: int, effect: str) -> Finding:
-    message = f"{key} {value} is {known.bus_id}'s already (line {known.line})"
+    message = f"{key} {value} also at {known.bus_id} (line {known.line})"
     return RULE.at(gpu, Level.WARN, message, effect=effect, attribute=key, value=value, lines=[known.line, gpu.line])
 
 

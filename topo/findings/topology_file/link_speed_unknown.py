@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A link_speed that NCCL does not know: it counts as Gen3 (`kvDictPciGen`, whose entries are prefixes of the text).
 
-"64 GT/s" or "16.0 GT/s" without " PCIe" are such, "16 GT/s" and "16.0 GT/s PCIe" are not.
+Unknown are "64 GT/s" and "16.0 GT/s" without " PCIe"; known are "16 GT/s" and "16.0 GT/s PCIe".
 """
 
 import re
@@ -37,7 +37,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield RULE.at(
             unreadable[0],
             Level.INFO,
-            f"links without a speed ({', '.join(map(repr, values))}), counted as Gen3: {len(unreadable)}",
+            f"{len(unreadable)} links without a speed ({', '.join(map(repr, values))}), counted as Gen3",
             effect=f"{gb_per_s(unreadable[0]):g} GB/s for {text(unreadable[0])}",
             values=values,
             lines=[pci.line for pci in unreadable],
@@ -50,7 +50,7 @@ def _misspelled(pci: Placed, speed: str, wanted: str) -> Finding:
     return RULE.at(
         pci,
         Level.INFO if meant == counted else Level.WARN,
-        f"link_speed {speed!r} is not in NCCL's table, so it counts as Gen3; {wanted!r} is",
+        f"link_speed {speed!r} is unknown to NCCL, which counts Gen3; write {wanted!r}",
         effect=f"{counted:g} GB/s instead of {meant:g}" if meant != counted else "",
         link_speed=speed,
         wanted=wanted,

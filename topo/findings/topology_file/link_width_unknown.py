@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link_width of 0 or none, which NCCL counts as 16 lanes (`ncclTopoAddPci`), or one that no link has."""
+"""A link_width that is 0 or missing, which NCCL counts as 16 lanes (`ncclTopoAddPci`), or invalid."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,13 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         if width is not None and not width.strip(" 0"):
             unknown.append(pci)
         elif width is not None and pci.number("link_width") not in WIDTHS:
-            message = f"link_width {width[:40]!r} is no width of a PCI link ({', '.join(map(str, WIDTHS))})"
+            message = f"link_width {width[:40]!r} is not a PCIe width ({', '.join(map(str, WIDTHS))})"
             yield RULE.at(pci, Level.WARN, message, effect=f"{gb_per_s(pci):g} GB/s", link_width=width)
     if unknown:
         yield RULE.at(
             unknown[0],
             Level.INFO,
-            f"links without a width, counted as {bandwidth.PCI_LANES_UNKNOWN} lanes: {len(unknown)}",
+            f"{len(unknown)} links without a width, counted as {bandwidth.PCI_LANES_UNKNOWN} lanes",
             effect=f"{gb_per_s(unknown[0]):g} GB/s for {text(unknown[0])}",
             lines=[pci.line for pci in unknown],
         )

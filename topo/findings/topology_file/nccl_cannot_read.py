@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's own XML parser refuses the file, or reads it otherwise than XML means it: nccl_parser.py says how."""
+"""NCCL's own XML parser refuses the file, or reads it differently from XML: see nccl_parser.py."""
 
 from collections.abc import Iterator
 

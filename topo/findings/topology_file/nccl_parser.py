@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where NCCL's own XML parser stumbles over a file that is good XML.
+"""Where NCCL's own XML parser fails on a file that is valid XML.
 
 NCCL reads with a small parser of its own (src/graph/xml.cc: `xmlGetNode`, `xmlGetToken`, `xmlGetValue`,
-`xmlSkipComment`, `xmlLoadSub`), character by character. What it wants, and XML does not ask for:
+`xmlSkipComment`, `xmlLoadSub`), character by character. What it requires beyond XML:
 
 - between elements only spaces, line feeds and carriage returns: no tab, no text, no `<?xml ...?>`, no byte order mark;
 - one space before each attribute and nothing around `=`; no line break within a tag;
@@ -12,7 +12,7 @@ NCCL reads with a small parser of its own (src/graph/xml.cc: `xmlGetNode`, `xmlG
   (NCCL_TOPO_XML_MAX_NODES, since 2.21; 1024 before), and at most 128 in one (MAX_SUBS, 640 in the newest releases).
 
 Releases to 2.30 also fuse the trees of all ranks of a host in a table of 256 (NVIDIA/nccl issue 2160).
-tests/topo/nccl_topo_file.json holds what NCCL 2.28.9 itself said to some of these.
+tests/topo/nccl_topo_file.json holds what NCCL 2.28.9 itself answered to some of these.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from railgauge.topo.nccl.detect.topo_file import HOLDS
 from railgauge.topo.xml.text import BYTE_ORDER_MARK
 
-LONGEST = 254  # MAX_STR_LEN - 1: the byte after which the parser gives up, the terminator included
+LONGEST = 254  # MAX_STR_LEN - 1: the parser fails beyond it, terminator included
 MOST_ATTRIBUTES = 16  # MAX_ATTR_COUNT
 MOST_CHILDREN = 128
 BLANK = b" \n\r"
@@ -47,7 +47,7 @@ GRAPHS = Format(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stumble:
-    """What NCCL does not take as XML means it, on which line; `fatal` when it refuses the whole file."""
+    """What NCCL reads differently from XML, and its line; `fatal` if it rejects the whole file."""
 
     line: int
     what: str
@@ -55,19 +55,19 @@ class Stumble:
 
 
 class _Refused(Exception):
-    """The parser gives up here."""
+    """The parser fails here."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """An element whose end is to come; `holds` are the children that NCCL knows there, None in one it skips."""
+    """An open element; `holds`: the children that NCCL knows there, None in one it skips."""
 
     holds: tuple[str, ...] | None
     children: int = 0
 
 
 def stumbles(data: bytes, file_format: Format = TOPOLOGY) -> tuple[Stumble, ...]:
-    """Where the parser reads something else than the file means; the last one is fatal when it gives up."""
+    """Where the parser reads the file differently from XML; the last one is fatal if it fails."""
     scanner = _Scanner(data, file_format)
     try:
         while scanner.element():
@@ -78,7 +78,7 @@ def stumbles(data: bytes, file_format: Format = TOPOLOGY) -> tuple[Stumble, ...]
 
 
 class _Scanner:
-    """Reads one element, closing tag or comment after the other, as `xmlGetNode` does."""
+    """Reads elements, closing tags and comments one by one, as `xmlGetNode` does."""
 
     def __init__(self, data: bytes, file_format: Format) -> None:
         self.data = data
@@ -89,7 +89,7 @@ class _Scanner:
         self.elements = 0
 
     def note(self, what: str, *, fatal: bool = False) -> None:
-        """Remember a difference at the present place; one kind is told once."""
+        """Record a difference at the present place; each kind once."""
         if fatal or all(stumble.what != what for stumble in self.noted):
             line = self.data.count(b"\n", 0, max(self.at - 1, 0)) + 1
             self.noted.append(Stumble(line=line, what=what, fatal=fatal))
@@ -103,7 +103,7 @@ class _Scanner:
             self.at += 1
         if self.at == len(self.data):
             if len(self.open) > 1:
-                raise _Refused("the file ends before its elements do")
+                raise _Refused("the file ends before its elements are closed")
             return False
         self._tag()
         return True
@@ -111,7 +111,7 @@ class _Scanner:
     def _tag(self) -> None:
         first = self._byte()
         if first != b"<":
-            raise _Refused(f"{self._here()} stands between elements, where only spaces and line breaks may")
+            raise _Refused(f"{self._here()} between elements, where only spaces and line breaks are allowed")
         name, last = self._token(value=False)
         if name.startswith(b"?"):
             raise _Refused("an XML header or processing instruction (<?...?>)")
@@ -129,11 +129,11 @@ class _Scanner:
         return self.data[self.at - 1 : self.at]
 
     def _here(self) -> str:
-        """The character that the byte read last begins."""
+        """The character that starts with the last byte."""
         return _shown(self.data[self.at - 1 : self.at + 3].decode(errors="ignore")[:1].encode())
 
     def _token(self, *, value: bool) -> tuple[bytes, bytes]:
-        """A name with the byte that ended it; `value`: it may be an attribute's, whose value is read over."""
+        """A name and the byte that ended it; `value`: it may be an attribute, whose value is skipped."""
         name = b""
         while (byte := self._byte()) != b"=":
             if len(name) == LONGEST:
@@ -142,14 +142,14 @@ class _Scanner:
                 return name, byte
             name += byte
         if not value:
-            raise _Refused(f"'=' follows {_shown(name)}: a tab or line break may stand before the attribute")
+            raise _Refused(f"'=' follows {_shown(name)}: maybe a tab or line break before the attribute")
         return name, self._value()
 
     def _value(self) -> bytes:
-        """Read a quoted value over; the byte after it."""
+        """Skip a quoted value; returns the byte after it."""
         quote = self._byte()
         if quote not in (b'"', b"'"):
-            raise _Refused(f"{self._here()} follows '=', where a quote must")
+            raise _Refused(f"{self._here()} after '=', where a quote is required")
         if quote == b"'":
             self.note("single quotes around a value: older releases (2.21) read on to the next double quote")
         end = self.data.find(quote, self.at)
@@ -191,11 +191,11 @@ class _Scanner:
         if single:
             _, last = self._token(value=False)
         if last != b">":
-            raise _Refused(f"{self._here()} stands in a tag, where one space, '/' or '>' must")
+            raise _Refused(f"{self._here()} in a tag, where one space, '/' or '>' is required")
         self._enter(name, single)
 
     def _enter(self, name: str, single: bool) -> None:
-        """Count an element that NCCL knows at this place; it skips others with all they hold."""
+        """Count an element that NCCL knows at this place; it skips others and their children."""
         around = self.open[-1]
         known = around.holds is not None and name in around.holds
         if known:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A NIC whose speed, gdr, port or guid in the file is not the machine's, or of a name that the machine lacks.
+"""A NIC whose speed, gdr, port or guid in the file differs from the machine, or whose name the machine lacks.
 
 NCCL finds NICs by name and leaves those out that its plugin does not list; of the others the file wins, attribute by
-attribute, but for dev (`ncclTopoPopulateNics`). port and guid only tell which NICs share a wire.
+attribute, but for dev (`ncclTopoPopulateNics`). port and guid only show which NICs share a link.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from railgauge.topo.xml.element import Element
 
 WIRE = ("guid", "port")
 GDR = {
-    0: "NCCL copies through host memory where GPUDirect RDMA would do",
+    0: "NCCL copies through host memory, although GPUDirect RDMA works",
     1: "NCCL plans GPUDirect RDMA, which this NIC cannot do here",
 }
 
@@ -30,7 +30,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     named = [net for net in file.all("net") if net.get("name")]
     real = _told(file.machine, file)
     if not real:
-        yield from _silent(named, "NICs", "it names none")
+        yield from _silent(named, "NICs", "it reports none")
         return
     pairs = [(net, real[name]) for net in named if (name := net.get("name")) in real]
     yield from _unknown_names(file, [net for net in named if net.get("name") not in real])
@@ -40,7 +40,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 
 def _told(machine: Machine, file: TopoFile) -> dict[str | None, Placed]:
-    """The machine's NICs by name, each with the attributes that the machine tells."""
+    """The machine's NICs by name, each with the attributes known on the machine."""
     if machine.reader is None:
         return {net.get("name"): net for net in file.on_machine("net")}
     nics, _ = read_nics(machine.reader, machine.environment)
@@ -53,15 +53,15 @@ def _element(nic: Nic) -> Element:
 
 
 def _unknown_names(file: TopoFile, nets: list[Placed]) -> Iterator[Finding]:
-    """NICs of devices that the machine has, by a name that NCCL does not find there; see topo_file_stale.py."""
+    """NICs of existing devices by a name that NCCL does not find on the machine; see topo_file_stale.py."""
     present, there = _interfaces(file), nics_there(file)
     for net in nets:
         name = net.get("name") or ""
         if all(part in present for part in name.split("+")):
-            yield RULE.at(net, Level.INFO, f"NCCL does not use {name} on the machine as it is")
+            yield RULE.at(net, Level.INFO, f"NCCL does not use {name} on the machine in its present state")
         elif net.nearest("pci") is None or net.key[1] in there:
             message = f"the machine has no NIC {name}"
-            effect = "NCCL leaves it out, and puts the machine's NICs where sysfs has them"
+            effect = "NCCL ignores it, and places the machine's NICs as sysfs shows them"
             yield RULE.at(net, Level.WARN, message, effect=effect, name=name)
 
 
@@ -72,7 +72,7 @@ def _interfaces(file: TopoFile) -> set[str]:
 
 
 def _speeds(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
-    """A file that states what NCCL assumes of an unknown speed makes no difference."""
+    """A file that states NCCL's default for an unknown speed does not differ."""
     unknown = []
     for net, there in pairs:
         here, real = net.number("speed"), there.number("speed") or 0
@@ -81,9 +81,9 @@ def _speeds(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
         if real <= 0:
             unknown.append(net)
             continue
-        effect = f"NCCL plans with {bandwidth.net(here):g} GB/s where there are {bandwidth.net(real):g} GB/s"
+        effect = f"NCCL plans with {bandwidth.net(here):g} GB/s instead of {bandwidth.net(real):g} GB/s"
         yield _differs(net, "speed", here, real, effect)
-    yield from _silent(unknown, "speed", "it is not readable there")
+    yield from _silent(unknown, "speed", "not readable")
 
 
 def _gdr(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
@@ -94,11 +94,11 @@ def _gdr(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
             unknown.append(net)
         elif here is not None and bool(here) != bool(real):
             yield _differs(net, "gdr", here, real, GDR[bool(here)])
-    yield from _silent(unknown, "gdr", "see what railgauge topo show says about it")
+    yield from _silent(unknown, "gdr", "see railgauge topo show")
 
 
 def _wires(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
-    """NICs that share guid and port share bandwidth (`ncclTopoSearchRecNet`): not with whom they do on the machine."""
+    """NICs with the same guid and port share bandwidth (`ncclTopoSearchRecNet`): the file's groups differ from the machine's."""
     here = [(net.host, *(_number(net, there, key) for key in WIRE)) for net, there in pairs]
     real = [(net.host, *(there.number(key) for key in WIRE)) for net, there in pairs]
     for place, (net, _) in enumerate(pairs):
@@ -106,7 +106,7 @@ def _wires(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
         if ours != theirs:
             both = f"with {_list(ours)} in the file, with {_list(theirs)} on the machine"
             message = f"{net.get('name')} shares guid and port {both}"
-            effect = "NCCL counts NICs of one guid and port as one wire"
+            effect = "NCCL counts NICs of the same guid and port as one link"
             yield RULE.at(net, Level.WARN, message, subject=net.get("name"), effect=effect, file=ours, machine=theirs)
 
 
@@ -132,10 +132,10 @@ def _differs(net: Placed, key: str, here: int, real: int | None, effect: str) ->
 
 
 def _silent(nets: list[Placed], what: str, why: str) -> Iterator[Finding]:
-    """One finding on what the machine does not tell of some NICs."""
+    """One finding about a fact that the machine does not report for some NICs."""
     if nets:
         names = ", ".join(net.get("name") or "" for net in nets)
-        message = f"the machine reports no {what} of {names}: {why}; lint on the machine itself"
+        message = f"the machine reports no {what} for {names}: {why}; run lint on the machine itself"
         yield RULE.at(nets[0], Level.UNKNOWN, message, fix=False, missing=what)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two <net> of one host with the same dev or the same name.
 
-NCCL finds a NIC by its name, and the first of a name is taken (`ncclTopoFillNet`); dev is the plugin's number of it.
+NCCL finds a NIC by its name and uses the first match (`ncclTopoFillNet`); dev is its number in the plugin.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ def _check(file: TopoFile) -> Iterator[Finding]:
                 yield RULE.at(
                     net,
                     Level.WARN,
-                    f"{key} {value} is on line {known.line} already",
+                    f"{key} {value} also on line {known.line}",
                     subject=net.get("name"),
-                    effect="NCCL takes both for one NIC with two ways to it",
+                    effect="NCCL treats both as one NIC with two paths",
                     attribute=key,
                     value=value,
                     lines=[known.line, net.line],

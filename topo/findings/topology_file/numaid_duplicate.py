@@ -20,9 +20,9 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield RULE.at(
                 cpu,
                 Level.FAIL,
-                f"numaid {numa} is on line {known.line} already",
+                f"numaid {numa} also on line {known.line}",
                 subject=f"numaid {numa}",
-                effect="devices of one NUMA node are taken to be on two: their paths become SYS",
+                effect="devices of one NUMA node are split over two: paths between them become SYS",
                 lines=[known.line, cpu.line],
             )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An NVLink's target class that NCCL takes for something else than it is.
+"""An NVLink whose target class NCCL misreads.
 
-Of `kvDictPciClass` 0x03... is a GPU, 0x068001 a POWER CPU; whatever else counts as an NVSwitch (`ncclTopoAddNvLinks`).
+Of `kvDictPciClass` 0x03... is a GPU, 0x068001 a POWER CPU; anything else is an NVSwitch (`ncclTopoAddNvLinks`).
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             continue
         target = (link.host, to_number(link.get("target") or ""))
         if target in known:
-            message = f"the target {known[target].bus_id} is a GPU, but its class {kind!r} is none"
-            effect = "NCCL takes it for an NVSwitch that every GPU with such a link reaches"
+            message = f"the target {known[target].bus_id} is a GPU, but its class {kind!r} is not"
+            effect = "NCCL treats it as an NVSwitch that every GPU with such a link reaches"
             yield RULE.at(link, Level.WARN, message, effect=effect, tclass=kind, wanted="0x030200")
         elif not kind.startswith(BRIDGES):
             message = f"target class {kind!r} is neither a GPU (0x03...) nor an NVSwitch (0x068000)"
-            yield RULE.at(link, Level.WARN, message, effect="NCCL takes it for an NVSwitch", tclass=kind)
+            yield RULE.at(link, Level.WARN, message, effect="NCCL treats it as an NVSwitch", tclass=kind)
 
 
 RULE = Rule(card=NVLINK_CLASS_ODD, check=_check)

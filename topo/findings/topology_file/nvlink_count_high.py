@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More NVLinks than such a GPU has: 4, 6, 12, 18 from sm 60, 70, 80, 90 on (`ncclTopoGetXmlFromGpu`)."""
+"""More NVLinks than the maximum of the GPU: 4, 6, 12, 18 from sm 60, 70, 80, 90 on (`ncclTopoGetXmlFromGpu`)."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
                 gpu,
                 Level.WARN,
                 f"{counts[key]} NVLinks, but a GPU of sm {sm(gpu)} has at most {most}",
-                effect=f"NCCL plans {counts[key] * speed:g} GB/s where {most * speed:g} GB/s is the most there can be",
+                effect=f"NCCL plans {counts[key] * speed:g} GB/s; the maximum is {most * speed:g} GB/s",
                 count=counts[key],
                 most=most,
                 sm=sm(gpu),

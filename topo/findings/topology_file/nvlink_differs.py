@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU whose NVLinks in the file are not those of the machine: NCCL asks NVML only where the file names none."""
+"""A GPU whose NVLinks in the file differ from the machine: NCCL asks NVML only if the file names none."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 
 def _unanswered(machine: Machine) -> str | None:
-    """Why NVML told nothing; None when it did, or when a topology file speaks for the machine."""
+    """Why NVML gave no data; None if it did, or if a topology file stands in for the machine."""
     nvml = machine.reader.facts("nvml") if machine.reader else None
     return None if nvml is None else nvml.get("error")
 
@@ -41,7 +41,7 @@ def _compare(wired: dict[tuple[str, int], Placed], file: TopoFile) -> Iterator[F
             gpu,
             Level.WARN,
             f"{one} NVLinks in the file, {other} on the machine",
-            effect=f"NCCL plans with {one * speed:g} GB/s where there are {other * speed:g} GB/s",
+            effect=f"NCCL plans with {one * speed:g} GB/s instead of {other * speed:g} GB/s",
             file=one,
             machine=other,
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPU with fewer NVLinks than most GPUs of its kind on the same host, or, on its machine, than NVML lists.
 
-With an NVSwitch all GPUs have as many. Wired to each other they need not in a part of a machine, so there it takes
-three quarters of at least three GPUs to tell what is usual.
+With an NVSwitch all GPUs have the same number. Directly connected GPUs in a part of a machine may differ, so there
+the usual number is that of three quarters of at least three GPUs.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 
 def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None, *, where: str = "") -> Finding:
-    """A finding of a rule about a GPU with fewer NVLinks than its siblings have or NVML lists."""
+    """A finding about a GPU with fewer NVLinks than its siblings have or NVML lists."""
     each, listed = bandwidth.nvlink(state.gpu.sm), state.reason is Reason.LISTED or bool(where)
     if listed:
         message = f"{state.count} of {state.full} NVLinks are up{where}"
         effect = f"{state.full * each:g} -> {state.count * each:g} GB/s for this GPU"
     else:
-        message = f"{state.count} NVLinks, where most GPUs of this kind have {state.full}"
+        message = f"{state.count} NVLinks; most GPUs of this kind have {state.full}"
         effect = f"{(state.full - state.count) * each:g} GB/s less than its siblings"
     evidence: dict[str, Any] = {"count": state.count, "listed" if listed else "usual": state.full}
     return rule.finding(Level.WARN, state.gpu.bus_id, message, effect=effect, line=line, **evidence)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVLinks that one GPU has and the GPU at the other end has not, or not as many: NCCL adds each direction by itself."""
+"""NVLinks whose number differs between their two ends: NCCL adds each direction separately."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             Level.WARN,
             f"{link.bus_id} has {one} NVLinks to {known[there].bus_id}, which has {other} back",
             subject=known[short].bus_id,
-            effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
+            effect=f"{speeds[0]:g} GB/s in one direction, {speeds[1]:g} GB/s in the other",
             ends=[link.bus_id, known[there].bus_id],
             there=one,
             back=other,

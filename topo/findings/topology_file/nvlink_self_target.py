@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVLinks that end at the GPU they start from: NCCL wires the GPU to itself, and not to its peers."""
+"""NVLinks that end at their own GPU: NCCL connects the GPU to itself, not to its peers."""
 
 from collections.abc import Iterator
 

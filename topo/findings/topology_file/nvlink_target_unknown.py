@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVLinks to a GPU that is not in the file: a job's part of a machine, or a wrong bus id."""
+"""NVLinks to a GPU that is not in the file: outside the job's part of the machine, or a wrong bus id."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             Level.INFO,
             f"{number} NVLinks end at {links[0].get('target')}, which is not in the file",
             subject=links[0].get("target"),
-            effect="they do not count",
+            effect="NCCL ignores them",
             lines=[link.line for link in links],
         )
 

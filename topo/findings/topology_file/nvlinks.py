@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NVLinks of a file: how many each GPU has, and to whom."""
+"""The NVLinks of a file: their number per GPU, and their targets."""
 
 from collections import Counter
 
@@ -16,13 +16,13 @@ def gpus(file: TopoFile) -> dict[tuple[str, int], Placed]:
 
 
 def sm(placed: Placed) -> int:
-    """The compute capability of the GPU that an element is or belongs to, 0 when the file does not tell."""
+    """The compute capability of the GPU that an element is or belongs to, 0 if not in the file."""
     gpu = placed.nearest("gpu")
     return Placed(element=gpu, around=()).number("sm") or 0 if gpu else 0
 
 
 def count(link: Placed) -> int:
-    """How many NVLinks a <nvlink> stands for; 0 when it does not tell."""
+    """The number of NVLinks of a <nvlink>; 0 if absent."""
     return link.number("count") or 0
 
 
@@ -32,7 +32,7 @@ def to_gpu(link: Placed) -> bool:
 
 
 def totals(file: TopoFile) -> Counter[tuple[str, int]]:
-    """NVLinks of each GPU, to all ends together; every GPU is in it."""
+    """The total of NVLinks of each GPU; every GPU is included."""
     found = Counter(dict.fromkeys(gpus(file), 0))
     for link in file.all("nvlink"):
         found[link.key] += count(link)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the link of a <pci> carries in NCCL's model, and in words."""
+"""The bandwidth of the link of a <pci> in NCCL's model, and its text."""
 
 from railgauge.topo.findings.topology_file.elements import Placed
 from railgauge.topo.nccl.graph import bandwidth
@@ -11,5 +11,5 @@ def gb_per_s(pci: Placed) -> float:
 
 
 def text(pci: Placed) -> str:
-    """The link in words, e.g. "32.0 GT/s PCIe x16"."""
+    """The link as text, e.g. "32.0 GT/s PCIe x16"."""
     return f"{pci.get('link_speed') or 'unknown speed'} x{pci.get('link_width') or '?'}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge of 1 GB/s or less above devices that are much faster: a hypervisor's invented bridge, not a wire.
+"""A bridge of 1 GB/s or less above devices that are much faster: a fictitious bridge of a hypervisor, not a real link.
 
-NCCL reads the invented 2.5 GT/s x1 as 0.2 GB/s and plans all traffic of the devices below with it.
+NCCL reads its 2.5 GT/s x1 as 0.2 GB/s and plans all traffic of the devices below with it.
 """
 
 from collections.abc import Iterator

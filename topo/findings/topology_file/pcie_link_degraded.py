@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device whose link is slower than it should be: than its siblings', than its own ports, or than the machine's.
+"""A device whose link is slower than its siblings', its own ports', or the machine's.
 
 A file holds the most that a link can do (max_link_speed, max_link_width), so a lower figure there is a slot or a riser
-that is too narrow, or a file that was written while something was wrong. What a link does at the moment only the
-machine tells.
+that is too narrow, or a file that was written while something was wrong. The current state of
+a link is known on the machine only.
 """
 
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 
 def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -> Finding:
-    """A finding of a rule about a link that can do less than its like, its ports, or a link below it."""
+    """A finding about a link that supports less than its siblings, its ports, or a link below it."""
     link, full = state.link, state.full_gb_per_s
     beside = {
-        Reason.TWINS: f"where {state.many} of {state.among} such devices have {full:g} GB/s",
+        Reason.TWINS: f"{state.many} of {state.among} such devices have {full:g} GB/s",
         Reason.PORT: f"its port carries {full:g} GB/s",
         Reason.PORTS: f"its ports carry {full:g} GB/s",
         Reason.BELOW: f"a single link below it carries {full:g} GB/s",
@@ -54,7 +54,7 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
 
 
 def _against(file: TopoFile) -> Iterator[Finding]:
-    """The file's links beside those that NCCL would read on the machine."""
+    """The file's links compared with those that NCCL would read on the machine."""
     real = {pci.key[1]: pci for pci in file.on_machine("pci")}
     for pci in file.all("pci"):
         there = real.get(pci.key[1])
@@ -73,7 +73,7 @@ def _against(file: TopoFile) -> Iterator[Finding]:
 
 
 def _running(state: PciState) -> Finding:
-    """What a link does on the machine at the moment, below what both of its ends can do."""
+    """A link that runs below the capability of both ends on the machine."""
     link, now = state.link, state.link.now or Rate()
     share = (now.gbit_per_s or 0) / (link.can.gbit_per_s or 1)
     return RULE.finding(

@@ -14,5 +14,5 @@ class Rule(FileRule[TopoFile]):
     __slots__ = ()
 
     def at(self, where: Placed, level: Level, message: str, *, subject: str | None = None, **more: Any) -> Finding:
-        """A finding about an element, on its line; its subject is the PCI device unless said. `more`: see `finding`."""
+        """A finding about an element, on its line; its subject is by default the PCI device. `more`: see `finding`."""
         return self.finding(level, subject or where.bus_id, message, line=where.line, **more)

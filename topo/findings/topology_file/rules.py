@@ -14,7 +14,7 @@ RULES = tuple(rule for rule in KNOWN if rule is not topo_file_faulty.RULE)
 
 
 def lint(file: TopoFile) -> tuple[Finding, ...]:
-    """Everything that is wrong in a file, in the order of its lines; what has no line comes last."""
+    """All faults of a file, in the order of its lines; those without a line last."""
     path = file.topology.path or ""
     found = [finding for rule in RULES for finding in rule.find(file, path)]
     if not any(finding.level is Level.FAIL for finding in found):

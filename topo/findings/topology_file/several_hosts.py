@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several hosts in one file, as NCCL dumps an NVLink domain of many trays: good to read, wrong as NCCL_TOPO_FILE.
+"""Several hosts in one file, as NCCL dumps an NVLink domain of many trays: readable, but wrong as NCCL_TOPO_FILE.
 
 `ncclTopoGetSystem` puts its own host's hash on every <cpu> of a file that it loads.
 """
@@ -22,7 +22,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             Level.INFO,
             f"the file describes {len(first)} hosts",
             subject=file.topology.path or "",
-            effect="as NCCL_TOPO_FILE it would make one host of them, with each NUMA node several times",
+            effect="as NCCL_TOPO_FILE, NCCL merges them into one host with every NUMA node several times",
             host_hashes=[cpu.get("host_hash") for cpu in first.values()],
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that contradicts itself in a way that no other rule names: no model of the machine can be made of it."""
+"""A file that is inconsistent in a way that no other rule reports: it gives no model of the machine."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from railgauge.topo.nccl.graph.system import build_system
 
 def _check(file: TopoFile) -> Iterator[Finding]:
     if not file.topology.cpus:
-        yield _finding(file, Level.WARN, "holds no <cpu>", "NCCL finds everything out as without a file", None)
+        yield _finding(file, Level.WARN, "holds no <cpu>", "NCCL detects everything as without a file", None)
     try:
         build_system(file.topology)
     except InputError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file for another machine: it names GPUs and NICs that are not there, or lacks some that are."""
+"""A file for another machine: it names GPUs and NICs that do not exist, or lacks some that do."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 
 def _gone(gone: list[Placed], devices: list[Placed], nets: set[str | None]) -> Iterator[Finding]:
-    """Those that the machine lacks, of all that the file names; `nets` are the names of the machine's NICs."""
+    """Devices in the file that the machine lacks; `nets`: the names of the machine's NICs."""
     gpus = [pci for pci in devices if pci.is_gpu]
     none_left = bool(gpus) and all(pci in gone for pci in gpus)
     for pci in gone:
@@ -40,12 +40,12 @@ def _gone(gone: list[Placed], devices: list[Placed], nets: set[str | None]) -> I
 def _effect(pci: Placed, nets: set[str | None], *, none_left: bool) -> str:
     """NCCL finds a GPU by its bus id, a NIC by its name."""
     if known := [name for net in pci.below("net") if (name := net.get("name")) in nets]:
-        return f"NCCL takes {', '.join(map(str, known))} to be there"
-    return "the file is of another machine: nothing in it counts" if none_left else "it does not count"
+        return f"NCCL assumes that {', '.join(map(str, known))} exists"
+    return "the file is for another machine: NCCL ignores all of it" if none_left else "NCCL ignores it"
 
 
 def _unnamed(file: TopoFile, pci: Placed) -> Finding:
-    """A device of the machine that the file says nothing of."""
+    """A device of the machine that is not in the file."""
     nets = list(pci.below("net"))
     fast = pci.is_gpu or any(net.get("gdr") == "1" for net in nets)
     what = "GPU" if pci.is_gpu else f"NIC ({', '.join(net.get('name') or '?' for net in nets)})"
@@ -53,7 +53,7 @@ def _unnamed(file: TopoFile, pci: Placed) -> Finding:
         Level.WARN if fast else Level.INFO,
         pci.bus_id,
         f"the {what} at {pci.bus_id} is not in the file",
-        effect="NCCL puts it where sysfs has it, apart from what the file says of the others",
+        effect="NCCL places it as sysfs shows it, unlike the others",
         file=file.topology.path,
     )
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual machine's flat tree: every GPU right below one CPU without NUMA node, where no real board is built so.
+"""A virtual machine's flat tree: every GPU directly below one CPU without NUMA node, unlike any real board.
 
-NCCL then counts one shared host bridge, and takes every GPU to be equally far from every NIC. A workstation may have
-no NUMA nodes either, so it takes a second sign: link widths that nobody tells, NVSwitches that cannot be seen, or more
-GPUs than one socket's root ports carry.
+NCCL then counts one shared host bridge, and the same distance from every GPU to every NIC. A workstation may have
+no NUMA nodes either, so a second sign is required: unknown link widths, NVSwitches that are not visible, or more
+GPUs than one socket's root ports support.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
 
-UNSEEN = "fffffff:"  # NVML's bus id of an NVSwitch that the guest does not see
+UNSEEN = "fffffff:"  # NVML's bus id of an NVSwitch that the VM does not see
 MOST_OF_A_SOCKET = 4
 
 
@@ -23,9 +23,9 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield RULE.at(
             gpus[0],
             Level.WARN,
-            f"all {len(gpus)} GPUs hang on a CPU without NUMA node and on no PCI switch, and {sign}",
+            f"all {len(gpus)} GPUs are on a CPU without NUMA node, without a PCI switch, and {sign}",
             subject=file.topology.path or "",
-            effect="no NIC is near to a GPU: every path between them is PHB, so GPUDirect RDMA stays off",
+            effect="no NIC is near a GPU: every path between them is PHB, so GPUDirect RDMA stays off",
             gpus=[gpu.bus_id for gpu in gpus],
         )
 
@@ -36,12 +36,12 @@ def _numaless(gpu: Placed) -> bool:
 
 
 def _sign(gpus: list[Placed]) -> str | None:
-    """What else tells a guest from a workstation."""
+    """The second sign that distinguishes a VM from a workstation."""
     if not any(gpu.number("link_width") for gpu in gpus):
-        return "no link tells its width"
+        return "no link width is known"
     if any((link.get("target") or "").startswith(UNSEEN) for gpu in gpus for link in gpu.below("nvlink")):
-        return "their NVSwitches cannot be seen"
-    return "so many need several sockets" if len(gpus) > MOST_OF_A_SOCKET else None
+        return "their NVSwitches are not visible"
+    return "one socket cannot hold that many" if len(gpus) > MOST_OF_A_SOCKET else None
 
 
 RULE = Rule(card=VM_FLAT_TOPOLOGY, check=_check)

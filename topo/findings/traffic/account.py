@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets the bytes that were planned over the links of a host against what its counters saw between two readings.
+"""Compares the bytes planned over the links of a host with its counters between two readings.
 
-Payload that passed a link has been counted there: less than was planned did not all pass. More always has: headers,
-acknowledgements, other traffic. That bytes took another way is said only where they were seen to.
+Payload over a link is counted there: a lower count means that not all of it passed. A higher count is normal: headers,
+acknowledgements, other traffic. Traffic on another link is reported only if it was counted there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,29 +10,29 @@ from collections.abc import Mapping, Sequence
 from railgauge.topo.facts.sources.link_counters import LinkCounters, LinkKind, Way
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.counted import Counted, Planned
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.topo.findings.traffic.passed import Passed
 from railgauge.topo.values.number import natural
 
 MEMORY = "shared memory"
 ENOUGH_BYTES = 1 << 20
-"""So much has to be planned to be told from what else goes on, of heartbeats and of other programs."""
+"""The least planned bytes that stand out from heartbeats and other programs."""
 LEAST_SHARE = 0.95
-"""Of what was planned; the rest is left to drivers that count late."""
+"""The share of the plan that must be counted; the rest allows for drivers that count late."""
 TELLING_SHARE = 0.05
-"""Of what was planned; less of other traffic, or over a link without a plan, is not told."""
+"""The share of the plan from which other traffic, or traffic on a link without a plan, is reported."""
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
 def account(
     planned: Planned, before: Sequence[LinkCounters], after: Sequence[LinkCounters], host: str = ""
-) -> list[Passage]:
-    """A passage for each link and way with a plan, and for those without one where much passed."""
+) -> list[LinkTraffic]:
+    """The traffic of each link and direction with a plan, and of those without one if much was counted."""
     counted = Counted(planned, before, after)
     least = max(ENOUGH_BYTES, TELLING_SHARE * sum(planned.values()))
     meant = [place for place, size in planned.items() if size]
     others = [place for place, one in counted.passed.items() if not planned.get(place) and (one.bytes or 0) >= least]
-    return [_passage(counted, *place, host) for places in (meant, others) for place in sorted(places, key=_by_name)]
+    return [_traffic(counted, *place, host) for places in (meant, others) for place in sorted(places, key=_by_name)]
 
 
 def size_text(size: float) -> str:
@@ -45,12 +45,12 @@ def _by_name(place: tuple[str, Way]) -> tuple[list[tuple[str, int]], bool]:
     return natural(place[0]), place[1] is Way.RECEIVED
 
 
-def _passage(counted: Counted, name: str, way: Way, host: str) -> Passage:
+def _traffic(counted: Counted, name: str, way: Way, host: str) -> LinkTraffic:
     link = counted.links.get(name)
     kind = link.kind if link else LinkKind.MEMORY if name == MEMORY else LinkKind.INTERFACE
     one = counted.passed.get((name, way), Passed(why=_uncounted(kind)))
     level, why, elsewhere = _judged(counted, name, way, one)
-    return Passage(
+    return LinkTraffic(
         host=host,
         link=name,
         kind=kind,
@@ -67,7 +67,7 @@ def _passage(counted: Counted, name: str, way: Way, host: str) -> Passage:
 
 
 def _uncounted(kind: LinkKind) -> str:
-    return "memory has no counter" if kind is LinkKind.MEMORY else "there are no counters of that name"
+    return "memory has no counter" if kind is LinkKind.MEMORY else "no such counters found"
 
 
 def _judged(counted: Counted, name: str, way: Way, one: Passed) -> tuple[Level, str, dict[str, int]]:
@@ -78,22 +78,23 @@ def _judged(counted: Counted, name: str, way: Way, one: Passed) -> tuple[Level, 
         return Level.INFO, _unplanned(counted, name, way), {}
     link = counted.links[name]
     if planned < ENOUGH_BYTES:
-        return Level.UNKNOWN, f"{size_text(planned)} are too little to be told from other traffic: raise -e or -n", {}
+        why = f"{size_text(planned)} is too little to distinguish from other traffic: raise -e or -n"
+        return Level.UNKNOWN, why, {}
     if link.wraps_at and planned >= link.wraps_at * link.unit_bytes:
-        return Level.UNKNOWN, f"its counter begins anew every {size_text(link.wraps_at * link.unit_bytes)}", {}
+        return Level.UNKNOWN, f"its counter wraps every {size_text(link.wraps_at * link.unit_bytes)}", {}
     if one.bytes >= LEAST_SHARE * planned:
         return Level.PASS, _beyond(counted.surplus(name, way), planned), {}
     if not any(count for counts in link.counts.values() for count in counts.values()):
-        return Level.UNKNOWN, "its counters have never counted anything", {}
+        return Level.UNKNOWN, "its counters are still zero", {}
     missing = planned - one.bytes
     if elsewhere := counted.elsewhere(name, way, missing):
         return Level.FAIL, _another_way(way, missing, elsewhere), elsewhere
-    return Level.UNKNOWN, f"{size_text(missing)} less than planned, which no other link of this host saw either", {}
+    return Level.UNKNOWN, f"{size_text(missing)} less than planned, and no other link of this host counted it", {}
 
 
 def _unplanned(counted: Counted, name: str, way: Way) -> str:
     of = [one for one in sorted(counted.alike(name)) if counted.planned.get((one, way))]
-    return f"counts what passes {', '.join(of)}" if of else "nothing was planned here"
+    return f"counts the traffic of {', '.join(of)}" if of else "nothing was planned here"
 
 
 def _beyond(surplus: int, planned: int) -> str:
@@ -101,5 +102,5 @@ def _beyond(surplus: int, planned: int) -> str:
 
 
 def _another_way(way: Way, missing: int, elsewhere: Mapping[str, int]) -> str:
-    told = ", ".join(f"{name} {way} {size_text(extra)}" for name, extra in elsewhere.items())
-    return f"{size_text(missing)} of it took another way: {told} beyond the plan"
+    where = ", ".join(f"{name} {way} {size_text(extra)}" for name, extra in elsewhere.items())
+    return f"{size_text(missing)} of it used other links: {where} beyond the plan"

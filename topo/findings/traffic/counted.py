@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all links of a host counted between two readings: beyond a plan, and beside one another."""
+"""The counts of all links of a host between two readings, compared with a plan and with each other."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -8,13 +8,13 @@ from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
 from railgauge.topo.findings.traffic.passed import passed
 
 Planned: TypeAlias = Mapping[tuple[str, Way], int]
-"""Bytes of payload, by the name of the link and the way."""
+"""Bytes of payload, by name of the link and direction."""
 HEADER_BYTES = 100
 """Of a packet at most: Ethernet with VLAN and check sum 22, IPv6 40, TCP 20 and its time stamps 12; 12 of ours."""
 
 
 class Counted:
-    """The links of a host by name, and what passed each."""
+    """The links of a host by name, and the traffic of each."""
 
     def __init__(self, planned: Planned, before: Iterable[LinkCounters], after: Iterable[LinkCounters]) -> None:
         old, new = ({one.name: one for one in reading} for reading in (before, after))
@@ -24,18 +24,18 @@ class Counted:
         self._above = {name: self._all_above(name) for name in self.links}
 
     def alike(self, name: str) -> set[str]:
-        """The links that count the bytes of this one too: those above and below it, and itself."""
+        """The links that also count the bytes of this one: those above and below it, and itself."""
         return {name, *self._above[name], *(one for one, above in self._above.items() if name in above)}
 
     def surplus(self, name: str, way: Way) -> int:
-        """What passed beyond the plan and all headers; 0 where that is not known."""
+        """The bytes beyond the plan and all headers; 0 if unknown."""
         one = self.passed[name, way]
         headers = HEADER_BYTES * (one.packets or 0)
         return max((one.bytes or 0) - self.planned.get((name, way), 0) - headers, 0)
 
     def elsewhere(self, name: str, way: Way, missing: int) -> dict[str, int]:
-        """The links that carried, beyond their own plan, what is missing of one; the most first, {} for less than
-        half of it.
+        """The links that carried the missing bytes of one beyond their own plan; the most first, {} for less than
+        half of them.
         """
         others = self.links.keys() - self.alike(name)
         found = {one: extra for one in others if (extra := self.surplus(one, way)) >= missing / 10}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passed a link one way between two readings of its counters, with those that began at 0 again in between."""
+"""The traffic of a link in one direction between two readings of its counters, with wraps in between."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
 
 OLD_WRAP = 1 << 32
-"""Where the counters of older devices begin at 0 again, of which nobody says that they have only 32 bits."""
+"""Where counters of older devices wrap that do not report their width of 32 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """Bytes, None where it is not known, and then why; packets, errors and drops, each None without such a counter."""
+    """Bytes, None if unknown, with the reason why; packets, errors and drops, each None without such a counter."""
 
     bytes: int | None = None
     why: str = ""
@@ -22,11 +22,11 @@ class Passed:
 
 
 def passed(before: LinkCounters | None, after: LinkCounters | None, way: Way) -> Passed:
-    """Compare two readings of one link; one is None where the link was not there."""
+    """Compare two readings of one link; one is None if the link did not exist."""
     if before is None or after is None:
-        return Passed(why="it was made meanwhile" if before is None else "it went away meanwhile")
+        return Passed(why="it was created meanwhile" if before is None else "it was removed meanwhile")
     if before.made != after.made:
-        return Passed(why="it was made anew meanwhile")
+        return Passed(why="it was recreated meanwhile")
     old, new = before.counts[way], after.counts[way]
     if unread := before.unread or after.unread:
         return Passed(why=unread)
@@ -35,7 +35,7 @@ def passed(before: LinkCounters | None, after: LinkCounters | None, way: Way) ->
     if data < 0:
         wrap = after.wraps_at or _old_wrap(old, rise)
         if wrap is None:
-            return Passed(why="its counters were set back meanwhile")
+            return Passed(why="its counters were reset meanwhile")
         data += wrap
     risen = {what: count for what, count in rise.items() if count >= 0}
     return Passed(
@@ -47,8 +47,8 @@ def passed(before: LinkCounters | None, after: LinkCounters | None, way: Way) ->
 
 
 def _old_wrap(old: Mapping[str, int], rise: Mapping[str, int]) -> int | None:
-    """What a counter that fell began again at; None where it was set back.
+    """The wrap-around of a counter that fell; None if it was reset.
 
-    Who sets counters back does so with all of a link: a wrap comes to bytes alone, while packets go on rising.
+    A reset affects all counters of a link; a wrap only bytes, while packets keep rising.
     """
     return OLD_WRAP if old["data"] < OLD_WRAP and rise.get("packets", 0) > 0 else None

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from railgauge.topo.findings.detectors import found_in
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 
-RULES: tuple[FileRule[Sequence[Passage]], ...] = found_in("railgauge.topo.findings.traffic", FileRule)
+RULES: tuple[FileRule[Sequence[LinkTraffic]], ...] = found_in("railgauge.topo.findings.traffic", FileRule)
 
 
-def findings(passages: Sequence[Passage]) -> list[Finding]:
-    """What the counters of all hosts show."""
-    return [finding for rule in RULES for finding in rule.find(passages, "counters")]
+def findings(traffic: Sequence[LinkTraffic]) -> list[Finding]:
+    """The findings from the counters of all hosts."""
+    return [finding for rule in RULES for finding in rule.find(traffic, "counters")]

@@ -7,21 +7,21 @@ from dataclasses import replace
 from railgauge.topo.findings.cards.traffic import TRAFFIC_ERRORS
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 
 
-def _check(passages: Sequence[Passage]) -> Iterator[Finding]:
-    return (_finding(one) for one in passages if one.planned_bytes and (one.errors or one.dropped))
+def _check(traffic: Sequence[LinkTraffic]) -> Iterator[Finding]:
+    return (_finding(one) for one in traffic if one.planned_bytes and (one.errors or one.dropped))
 
 
-def _finding(one: Passage) -> Finding:
+def _finding(one: LinkTraffic) -> Finding:
     counts = {"errors": one.errors or 0, "dropped": one.dropped or 0}
-    told = " and ".join(f"{name} by {count}" for name, count in counts.items() if count)
-    message = f"{one.link} of {one.host}: what it {one.way} raised {told}"
-    # Kernels count packets of protocols that nobody listens to as dropped, too.
+    raised = " and ".join(f"{name} by {count}" for name, count in counts.items() if count)
+    message = f"{one.link} of {one.host}: what it {one.way} raised {raised}"
+    # Kernels also count packets of protocols without a listener as dropped.
     level = Level.WARN if one.errors else Level.INFO
     found = RULE.finding(level, one.link, message, way=one.way, errors=one.errors, dropped=one.dropped)
     return replace(found, host=one.host)
 
 
-RULE: FileRule[Sequence[Passage]] = FileRule(card=TRAFFIC_ERRORS, check=_check)
+RULE: FileRule[Sequence[LinkTraffic]] = FileRule(card=TRAFFIC_ERRORS, check=_check)

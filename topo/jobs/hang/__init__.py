@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stuck job leaves behind, folded into who is missing in what."""
+"""The state that a stuck job leaves, folded into the ranks that are missing and the operations they miss."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all ranks of an operation have to agree on, and where they do not.
+"""The properties of an operation that must be equal on all ranks, and where they differ.
 
 Counts are compared where NCCL needs equal ones, in elements: PyTorch's own analyser (torch.distributed.flight_recorder,
 `Op.match`) compares shapes, and calls [4, 2] beside [8] a mismatch, which NCCL cannot see.
@@ -23,14 +23,14 @@ SIDES = {
     "all_gather_into_tensor_coalesced": INPUT,
     "_reduce_scatter_base": OUTPUT,
     "reduce_scatter_tensor_coalesced": OUTPUT,
-    "all_gather": OUTPUT,  # what each rank puts in may be of another size
+    "all_gather": OUTPUT,  # inputs may differ in size
     "reduce_scatter": INPUT,
     "gather": INPUT,
     "scatter": OUTPUT,
     "send": INPUT,
     "recv": OUTPUT,
 }
-"""The tensors of PyTorch's operations that have to have the same number of elements and the same type on all ranks."""
+"""The tensors of PyTorch's operations that must have the same number of elements and the same type on all ranks."""
 FIELDS = ("operations", "counts", "types", "operators", "roots")
 CLOSES = "coalesced"
 MOST_DIMENSIONS = 64
@@ -38,7 +38,7 @@ MOST_DIMENSIONS = 64
 
 
 def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str]:
-    """Elements and type of a flight recorder's entry, as far as all ranks have to agree on them."""
+    """Elements and type of a flight recorder's entry, if they must be equal on all ranks."""
     side = SIDES.get(name)
     if side is None:
         return None, ""
@@ -47,9 +47,9 @@ def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str]:
 
 
 def plain(text: Any) -> str:
-    """A text of a dump, fit to be printed; TypeError when it is none."""
+    """A text of a dump, fit to be printed; TypeError if it is not a text."""
     if not isinstance(text, str):
-        raise TypeError(f"{type(text).__name__} where a text belongs")
+        raise TypeError(f"{type(text).__name__} in place of a text")
     return one_line(text)
 
 
@@ -63,7 +63,7 @@ Terms = tuple[str, int | None, str, str, int | None]
 
 
 def parting(lane: Lane, last: int | None) -> tuple[int, dict[Terms, list[int]]] | None:
-    """The first operation that ranks called differently, and who called what; None when there is none.
+    """The first operation that ranks called differently, and who called what; None without one.
 
     last: look no further than this one. Of those that are over on all ranks only the kind is compared: sizes that do
     not go together and did no harm are not what holds the job up.
@@ -88,14 +88,14 @@ def _terms(call: Call, lane: Lane, *, whole: bool) -> Terms:
 
 
 def differing(by_terms: dict[Terms, list[int]]) -> tuple[str, ...]:
-    """Which terms differ; when it is the operation, the rest does not matter. What is not told is no difference."""
+    """Which terms differ; if it is the operation, the rest does not matter. An unknown term is no difference."""
     columns = zip(FIELDS, zip(*by_terms, strict=True), strict=True)
     different = tuple(name for name, values in columns if len(set(values) - {None, ""}) > 1)
     return different[:1] if different[:1] == FIELDS[:1] else different
 
 
 def told_apart(by_terms: dict[Terms, list[int]]) -> str:
-    """`rank 7 called all_reduce of 512 float; ranks 0-6 called ...: counts differ`; the odd ones first."""
+    """`rank 7 called all_reduce of 512 float; ranks 0-6 called ...: counts differ`; the ones that deviate first."""
     ordered = sorted(by_terms.items(), key=lambda one: (len(one[1]), one[1]))
     who = [f"{named(ranks)} called {describe(terms)}" for terms, ranks in ordered]
     return f"{'; '.join(who)}: {' and '.join(differing(by_terms))} differ"

@@ -5,10 +5,10 @@
 (`_dump_nccl_trace_json`).
 Source: PyTorch's torch/csrc/distributed/c10d/FlightRecorder*.hpp, versions 2.0 to 2.10 of the format.
 
-- `collective_seq_id` numbers a group's collectives, on all ranks alike; the ring keeps the last entries of all groups.
-- An operation inside a coalesced group stays "scheduled" for ever: the entry that closes the group tells its state.
+- `collective_seq_id` numbers a group's collectives, equal on all ranks; the ring keeps the last entries of all groups.
+- An operation inside a coalesced group stays "scheduled" for ever: the entry that closes the group has its state.
 - Under CUDA graphs entries stay "scheduled" too: all up to the last one that is completed are over.
-- "started" is known with TORCH_NCCL_ENABLE_TIMING=1 alone. An entry that is retired and not completed has timed out.
+- "started" is known only with TORCH_NCCL_ENABLE_TIMING=1. An entry that is retired and not completed has timed out.
 """
 
 import json
@@ -50,10 +50,10 @@ class _Entry(NamedTuple):
 
 
 def rank_of(name: str, path: str) -> int:
-    """The rank that a file's name ends with; InputError when it ends with none."""
+    """The rank that a file's name ends with; InputError if it does not."""
     found = RANK.search(name)
     if not found:
-        raise InputError("a flight record's name ends with the rank (nccl_trace_rank_7): this one does not", path)
+        raise InputError("a flight record's name ends with the rank (nccl_trace_rank_7): not so here", path)
     return int(found[1])
 
 
@@ -65,18 +65,18 @@ class FlightDumps:
         self._whole: dict[int, bool] = {}  # by rank: whether its ring has lost nothing
 
     def read(self, dump: dict[str, Any], rank: int, path: str) -> None:
-        """Take in the dump of a rank; InputError when it is none, or the second of that rank."""
+        """Read the dump of a rank; InputError if it is invalid, or the second of that rank."""
         if rank in self._whole:
-            raise InputError(f"another dump of rank {rank} was read before: give those of one hang", path)
+            raise InputError(f"a second dump of rank {rank}: give only the dumps of one hang", path)
         try:
             groups = {plain(name): _members(told) for name, told in dump["pg_config"].items()}
             raw = dump.get("entries") or []
             entries = _closed([_entry(one) for one in raw])
             whole = int(raw[0]["record_id"]) == 0 if raw else not dump.get("pg_status")
         except KeyError as error:
-            raise InputError(f"no flight record of PyTorch: it lacks the field {error}", path) from None
+            raise InputError(f"not a flight record of PyTorch: field {error} is missing", path) from None
         except (TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
-            raise InputError(f"no flight record of PyTorch: {one_line(str(error))[:LONGEST]}", path) from None
+            raise InputError(f"not a flight record of PyTorch: {one_line(str(error))[:LONGEST]}", path) from None
         self._whole[rank] = whole
         by_group: dict[str, list[_Entry]] = {}
         for entry in entries:
@@ -107,7 +107,7 @@ class FlightDumps:
 
 
 def _communicator(scene: Scene, name: str, about: str, ranks: tuple[int, ...]) -> Communicator:
-    """Groups that were split off one another may have one name, and are told apart by their ranks."""
+    """Groups that were split off one another may have the same name; their ranks distinguish them."""
     known = scene.communicators.get(f"group {name}")
     key = f"group {name}" if known is None or known.ranks in ((), ranks) else f"group {name} {ranks}"
     return scene.communicator(key, SOURCE, Communicator(name, "process group", about, JOB, ranks=ranks))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the ranks of a stuck job stand: for each communicator, how far each rank has come, whichever source tells it.
+"""Where the ranks of a stuck job stand: for each communicator, how far each rank has come, from any source.
 
 Operations are numbered within a lane, which all its ranks go along in the same order: the collectives of a
 communicator; those of one kind (NCCL's RAS counts each kind by itself); what one rank sends to another.
@@ -24,9 +24,9 @@ class State(StrEnum):
     """How far a rank has come in an operation."""
 
     CALLED = "called"
-    """It has called it; whether it has come out is not told."""
+    """It has called it; unknown whether it has come out."""
     SCHEDULED = "scheduled"
-    """It is in it; whether its GPU has begun is not told, or not so."""
+    """It is in it; its GPU has not begun, or this is unknown."""
     STARTED = "started"
     """Its GPU has begun it."""
     COMPLETED = "completed"
@@ -50,9 +50,8 @@ GONE = (Status.SILENT, Status.DEAD)
 class Call(NamedTuple):
     """An operation as one rank called it.
 
-    elements: those that have to be as many on all ranks; None where they need not be or are not told. The same holds
-    for dtype, op and root, "" and None. since: when it was called, as the source tells time. timed_out: a watchdog gave
-    up.
+    elements: those that must be equal in number on all ranks; None if they need not be or are unknown. The same holds
+    for dtype, op and root, "" and None. since: when it was called, in the source's format. timed_out: a watchdog gave up.
     """
 
     number: int
@@ -68,9 +67,9 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class Track:
-    """How far one rank has come: the last operation that it called, and the last that is over (None: not told).
+    """How far one rank has come: the last operation that it called, and the last that is over (None: unknown).
 
-    moved: the look before this one saw it elsewhere.
+    moved: the previous look saw it elsewhere.
     """
 
     entered: int
@@ -80,7 +79,7 @@ class Track:
 
     @property
     def waits_in(self) -> int | None:
-        """The number of the operation that it is in; None for none, or where that is not told."""
+        """The number of the operation that it is in; None if none or unknown."""
         waits = self.completed is not None and self.completed < self.entered
         return self.completed + 1 if waits and self.completed is not None else None
 
@@ -95,7 +94,7 @@ class Lane:
     """How many ranks have come how far, where the source does not say which they are."""
 
     def put(self, rank: int, track: Track) -> bool:
-        """Add what a source tells of a rank: that with more calls is kept. False where two contradict each other."""
+        """Add a source's state of a rank; that with more calls is kept. False if two contradict each other."""
         known = self.tracks.setdefault(rank, track)
         if known is track:
             return True
@@ -111,7 +110,7 @@ class Lane:
 class Communicator:
     """A communicator of NCCL, a process group of PyTorch, or one of railgauge's own.
 
-    size and ranks: None and () where they are not told. nodes: by rank, of those whose node is told; node_count: of
+    size and ranks: None and () if unknown. nodes: by rank, if known; node_count: of
     all. trouble: what is said of ranks that failed.
     """
 
@@ -141,7 +140,7 @@ class Communicator:
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is told how many ranks it has."""
+        """Whether its number of ranks is known."""
         return bool(self.ranks or self.size)
 
     @property
@@ -166,7 +165,7 @@ class Scene:
     bootstraps: dict[str, str] = field(default_factory=dict)
 
     def communicator(self, key: str, source: str, told: Communicator) -> Communicator:
-        """The communicator of that key, with what `source` tells where that was not known."""
+        """The communicator of that key, with the facts of `source` if they were unknown."""
         found = self.communicators.setdefault(key, told)
         found.sources[source] = None
         found.size, found.ranks = found.size or told.size, found.ranks or told.ranks

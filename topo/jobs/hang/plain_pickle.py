@@ -35,9 +35,9 @@ STOP = b"."
 
 
 def load(data: bytes, path: str) -> Any:
-    """The value in a pickle; InputError for what is no pickle of plain data. Nothing in it is ever called."""
+    """The value in a pickle; InputError if it is not a pickle of plain data. Nothing in it is ever called."""
     if len(data) > MOST_BYTES:
-        raise InputError(f"larger than {MOST_BYTES >> 20} MiB: no flight record", path)
+        raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a flight record", path)
     _check(data, path)
     try:
         return _Plain(io.BytesIO(data)).load()
@@ -48,29 +48,29 @@ def load(data: bytes, path: str) -> Any:
 
 
 class _Plain(pickle.Unpickler):
-    """The machine without its way to modules, should an instruction ever get past the look at them."""
+    """The unpickler without imports, in case an instruction ever passes the check."""
 
     def find_class(self, module: str, name: str, /) -> Any:
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        raise pickle.UnpicklingError(f"it imports {module}.{name}")
 
 
 def _check(data: bytes, path: str) -> None:
     if not PROTOCOLS.match(data):
-        raise InputError("no pickle of protocol 2 to 5", path)
+        raise InputError("not a pickle of protocol 2 to 5", path)
     at, containers = 2, 0
     while at < len(data):
         if run := FIXED.match(data, at):
             at = run.end()
             containers += sum(map(run[0].count, CONTAINERS))
             if containers > MOST_CONTAINERS:
-                raise InputError(f"refused: it holds more than {MOST_CONTAINERS} lists and the like", path)
+                raise InputError(f"rejected: it has more than {MOST_CONTAINERS} lists and the like", path)
             continue
         instruction = data[at : at + 1]
         if instruction == STOP:
             return
         if instruction not in STRINGS:
             raise InputError(
-                f"refused: its instruction {instruction!r} at byte {at} is none that plain data needs "
+                f"rejected: plain data does not need its instruction {instruction!r} at byte {at} "
                 "(a flight record of PyTorch is made of lists, strings and numbers), or it is damaged there",
                 path,
             )

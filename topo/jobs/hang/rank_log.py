@@ -55,7 +55,7 @@ Place = tuple[str, int, str]
 
 @dataclass(slots=True)
 class _Member:
-    """What a rank said of itself in a communicator."""
+    """The facts that a rank logged about itself in a communicator."""
 
     comm: str
     rank: int
@@ -76,7 +76,7 @@ class RankLog:
         self._bootstraps: dict[str, str] = {}
 
     def read(self, blocks: Iterable[bytes]) -> bool:
-        """Take in a log; whether anything in it tells where a rank stands."""
+        """Read a log; whether it shows the state of any rank."""
         told = False
         for block in whole_lines(blocks):
             for raw in lines_with(TELLING, block):
@@ -85,20 +85,20 @@ class RankLog:
         return told
 
     def put(self, scene: Scene) -> None:
-        """Add what the logs tell to a scene."""
+        """Add the logs' facts to a scene."""
         scene.bootstraps |= self._bootstraps
         uncounted = {member.comm for place, member in self._members.items() if place in self._with_peers}
         for place, member in self._members.items():
             self._put_member(scene, place, member, counted=bool(self._calls) and member.comm not in uncounted)
         for comm in sorted(uncounted):
             scene.note(
-                f"communicator {comm}: its ranks also send to each other, which NCCL counts along, so that the numbers "
-                "of its operations in the logs are not the same on all ranks"
+                f"communicator {comm}: its ranks also send to each other, which NCCL counts as well: the numbers "
+                "of its operations in the logs differ between ranks"
             )
         if self._calls.keys() - self._members.keys():
             scene.note(
-                "the logs have collectives of communicators whose start is not in them, so that the rank is unknown: "
-                "NCCL_DEBUG_SUBSYS=INIT,COLL tells both"
+                "the logs have collectives of communicators without their start, so the rank is unknown; set "
+                "NCCL_DEBUG_SUBSYS=INIT,COLL to log both"
             )
         self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=None))
 

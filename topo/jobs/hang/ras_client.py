@@ -13,7 +13,7 @@ from railgauge.topo.errors import InputError, UnavailableError
 PORT = 28028
 PROTOCOL = 2
 GRACE_S = 5.0
-"""What NCCL may take for an answer beyond the time that it was told to wait for processes."""
+"""Time for NCCL's answer beyond its own timeout for processes."""
 ANSWER_S = 5.0
 """For connecting, and for each line of the exchange before the report."""
 MOST_BYTES = 64 << 20
@@ -23,8 +23,8 @@ LONGEST_LINE = 1 << 10
 def ask(host: str, port: int = PORT, *, wait_s: float = 5.0) -> bytes:
     """The report of the job whose RAS listens there: JSON, or text of an older NCCL.
 
-    wait_s: how long NCCL may wait for the job's processes. UnavailableError when nobody listens there, or another
-    program does.
+    wait_s: how long NCCL may wait for the job's processes. UnavailableError if no program listens there, or not
+    NCCL.
     """
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
@@ -33,20 +33,20 @@ def ask(host: str, port: int = PORT, *, wait_s: float = 5.0) -> bytes:
     except OSError as error:
         raise UnavailableError(
             f"RAS does not answer at {where}: {error.strerror or error}. It listens on the nodes of a job "
-            "that runs with NCCL 2.24 or newer, on localhost alone unless NCCL_RAS_ADDR says otherwise, and not with "
+            "that runs with NCCL 2.24 or newer, only on localhost unless NCCL_RAS_ADDR is set, and not with "
             "NCCL_RAS_ENABLE=0"
         ) from error
     except ValueError as error:
-        raise UnavailableError(f"what listens at {where} is not NCCL's RAS: {error}") from None
+        raise UnavailableError(f"the program at {where} is not NCCL's RAS: {error}") from None
 
 
 def _exchange(connection: socket.socket, wait_s: float) -> bytes:
     answer = _command(connection, f"CLIENT PROTOCOL {PROTOCOL}")
     if not answer.upper().startswith("SERVER PROTOCOL "):
-        raise ValueError(f"it says {answer[:80]!r}")
+        raise ValueError(f"it answers {answer[:80]!r}")
     answer = _command(connection, f"TIMEOUT {max(1, round(wait_s))}")
     if answer != "OK":
-        raise ValueError(f"it says {answer[:80]!r}")
+        raise ValueError(f"it answers {answer[:80]!r}")
     _command(connection, "SET FORMAT json")
     connection.sendall(b"VERBOSE STATUS\n")
     return _rest(connection, time.monotonic() + max(1.0, wait_s) + GRACE_S)
@@ -61,7 +61,7 @@ def _command(connection: socket.socket, line: str) -> str:
         part = _receive(connection, LONGEST_LINE, deadline)
         answer += part
         if not part or len(answer) > LONGEST_LINE:
-            raise ValueError(f"it says {answer[:80]!r}" if answer else "it closed the connection")
+            raise ValueError(f"it answers {answer[:80]!r}" if answer else "it closed the connection")
     return answer.decode("utf-8", "replace").strip()
 
 
@@ -79,6 +79,6 @@ def _rest(connection: socket.socket, deadline: float) -> bytes:
 def _receive(connection: socket.socket, most: int, deadline: float) -> bytes:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise TimeoutError("it took too long")
+        raise TimeoutError("timeout")
     connection.settimeout(left)
     return connection.recv(most)

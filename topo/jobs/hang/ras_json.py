@@ -24,14 +24,14 @@ MOST_RANKS = 1 << 20
 
 
 def read_ras_json(scene: Scene, document: dict[str, Any], path: str) -> None:
-    """Take in a document; InputError when it is not as NCCL writes it."""
+    """Read a document; InputError if it is not as NCCL writes it."""
     try:
         for one in document["communicators"]:
             _communicator(scene, one)
     except KeyError as error:
-        raise InputError(f"no JSON of ncclras: it lacks the field {error}", path) from None
+        raise InputError(f"not the JSON of ncclras: field {error} is missing", path) from None
     except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError(f"no JSON of ncclras: {error}", path) from None
+        raise InputError(f"not the JSON of ncclras: {error}", path) from None
 
 
 def _communicator(scene: Scene, told: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several looks of RAS at one job: the last one counts, and what it shows is stuck where the one before had it too.
+"""Several looks of RAS at one job: the last one counts; a state is stuck if the one before had it too.
 
 Ranks of a job that runs call operations at different times, start communicators and leave them: each look may catch
 some between (NCCL's user guide, Troubleshooting, RAS).
@@ -25,7 +25,7 @@ class Looks:
 
     @contextmanager
     def look(self) -> Iterator[None]:
-        """While a report is read: what RAS told before is put aside, then compared. What fails leaves all as it was."""
+        """While a report is read: the earlier report is kept apart, then compared. A failure changes nothing."""
         known, before = self._scene.communicators, self._before
         self._scene.communicators = {key: comm for key, comm in known.items() if SOURCE not in comm.sources}
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ncclras prints: the communicators that something is odd about, and the ranks that are the odd ones.
+"""The text of ncclras: communicators with a problem, and the ranks that deviate.
 
 NCCL 2.24 and 2.25 count all collectives together and list `The missing rank: 21`; since 2.26 each kind is counted by
 itself and a missing rank has a line of its own. Ranks are named where they are few (`ncclras -v`: less than half).
@@ -96,13 +96,13 @@ class RasText:
         self._groups[group] = size, int(found[3])
         if found[6] != "OK":
             return
-        if status == "INIT":  # a communicator that nothing is odd about has no more than this row
+        if status == "INIT":  # a communicator without a problem has only this row
             name = f"number {group}"
             comm = self._scene.communicator(name, SOURCE, Communicator(name, "RAS's group", size=size))
             comm.status = dict.fromkeys(range(size), Status.STARTING)
             return
         of = f"{counted(int(found[2]), 'communicator')} of {counted(size, 'rank')} each"
-        self._scene.note(f"RAS: nothing odd about {of} (status {status})")
+        self._scene.note(f"RAS: no problem found in {of} (status {status})")
 
     def _begin(self, found: re.Match[str]) -> None:
         self._settle()
@@ -154,7 +154,7 @@ class RasText:
             self._values.ranks[rank] = value
 
     def _settle(self) -> None:
-        """Give the ranks what the lines since the last blank one said of them."""
+        """Give the ranks their facts from the lines since the last blank one."""
         comm, values, lane = self._comm, self._values, self._lane
         self._values, self._lane, self._value = _Values(), None, ""
         if not comm or not values.told:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files, folders and archives that a stuck job left, read one after the other into a scene, each by what it is.
+"""Files, folders and archives that a stuck job left, read one after the other into a scene, each by its kind.
 
 A file that cannot be read becomes a note, since a rank that died while it wrote is evidence too; only when none can be
 read is that an error. Nothing of an archive is unpacked to disk.
@@ -37,7 +37,7 @@ FEW = 4
 ReadDocument = Callable[[Scene, bytes, str], None]
 """Takes a document of one schema of railgauge into a scene; InputError when it is not as its schema says."""
 NOTHING = (
-    "nothing that tells of a stuck job: give flight records of PyTorch (nccl_trace_rank_N), what ncclras prints, NCCL "
+    "no data of a stuck job: give flight records of PyTorch (nccl_trace_rank_N), what ncclras prints, NCCL "
     "logs with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL, or a flight record of `run --record`"
 )
 
@@ -75,7 +75,7 @@ class Sources:
         if self._unknown:
             some = ", ".join(self._unknown[:FEW])
             more = f" and {len(self._unknown) - FEW} more" if len(self._unknown) > FEW else ""
-            self.scene.note(f"nothing known is in {some}{more}")
+            self.scene.note(f"no known data in {some}{more}")
         if not self._read:
             path = self._unknown[0] if self._unknown else None
             raise self._errors[0] if self._errors else InputError(NOTHING, path)
@@ -135,7 +135,7 @@ class Sources:
 
     def _dump(self, dump: Any, path: str) -> None:
         if not isinstance(dump, dict):
-            raise InputError("no flight record of PyTorch: that is a dictionary", path)
+            raise InputError("not a flight record of PyTorch, which is a dictionary", path)
         self._flight_dumps.read(cast(dict[str, Any], dump), rank_of(os.path.basename(path), path), path)
         self._read += 1
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where each communicator stands still: the operation that ranks are in and others are not, and who is who.
 
-The operation is the first that a rank is in and has not come out of. Where nobody tells when an operation is over
+The operation is the first that a rank is in and has not come out of. If no source has the end of an operation
 (NCCL's logs and RAS count calls), it is the first that some ranks have called and others have not.
 """
 
@@ -18,7 +18,7 @@ from railgauge.topo.jobs.hang.model import GONE, JOB, Call, Communicator, Lane, 
 class Hold:
     """One lane that does not go on, at the operation `number`, by rank: who is in it, has not called it, is through it.
 
-    silent: of whom nothing is told at all. untold: of whom nothing is told in this lane. gone: whom RAS does not reach.
+    silent: without any data. untold: without data in this lane. gone: not reached by RAS.
     call: how one rank called it; None where calls are only counted.
     """
 
@@ -46,13 +46,13 @@ class Hold:
 
     @property
     def since(self) -> str:
-        """When the first of those that are in it began it; "" where that is not told."""
+        """When the first of those that are in it began it; "" if unknown."""
         calls = (self.lane.tracks[rank].calls.get(self.number) for rank in self.waiting)
         return min((call.since for call in calls if call and call.since), default="")
 
     @property
     def is_told(self) -> bool:
-        """Whether it is told that those who have called it are still in it."""
+        """Whether those that have called it are known to be still in it."""
         return any(self.lane.tracks[rank].waits_in is not None for rank in self.waiting)
 
     @property
@@ -91,7 +91,7 @@ class Standstill:
 
     @cached_property
     def _waits(self) -> dict[int, list[Hold]]:
-        """By rank of the job, what it is told to wait in."""
+        """By rank of the job, the operation in which it waits."""
         found: dict[int, list[Hold]] = {}
         for hold in self.holds:
             for rank in hold.waiting if hold.comm.numbering == JOB and hold.is_told else ():
@@ -140,7 +140,7 @@ def _hold(comm: Communicator, name: str, lane: Lane) -> Hold | None:
 
 
 def _others(comm: Communicator, lane: Lane) -> dict[str, list[int]]:
-    """Those that are not in the lane, by what is told of them; those that have left are not waited for."""
+    """Those that are not in the lane, by their status; those that have left are not waited for."""
     kinds: dict[Status | None, str] = {None: "silent", Status.RUNNING: "untold", Status.STARTING: "untold"}
     kinds |= dict.fromkeys(GONE, "gone")
     others: dict[str, list[int]] = {"silent": [], "untold": [], "gone": []}
@@ -169,7 +169,7 @@ def _number(lane: Lane) -> int | None:
 
 
 def begun(hold: Hold) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of those that are in it: whose GPU has begun it, and whose has not, or tells nothing."""
+    """Of those that are in it: whose GPU has begun it, and whose has not, or is unknown."""
     states = {rank: hold.lane.tracks[rank].calls.get(hold.number) for rank in hold.waiting}
     started = tuple(rank for rank, call in states.items() if call and call.state is State.STARTED)
     return started, tuple(rank for rank in hold.waiting if rank not in started)

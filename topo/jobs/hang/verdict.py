@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a scene: its findings, the culprits first, and a sentence."""
+"""The verdict on a scene: its findings, the worst first, and a sentence."""
 
 from dataclasses import dataclass
 
@@ -34,14 +34,14 @@ def _nothing(scene: Scene) -> str:
         track for comm in scene.communicators.values() for lane in comm.lanes.values() for track in lane.tracks.values()
     ]
     if not scene.communicators:
-        return "nothing odd is told of any communicator"
+        return "no problem found in any communicator"
     if any(track.moved for track in tracks):
         return f"nothing hangs: the ranks of {many} went on between the last two looks"
     if any(track.completed is None for track in tracks):
         return (
-            f"nothing odd: all ranks of {many} have called the same operations. Whether they came out of the last ones "
-            "is not told: a flight record of PyTorch would"
+            f"no problem found: all ranks of {many} have called the same operations. Unknown whether the last ones "
+            "completed: a flight record of PyTorch would show it"
         )
     if tracks:
-        return f"nothing hangs: all operations of {many} are over on the ranks that tell of them"
-    return f"nothing odd: {many} made, and no collective is told of"
+        return f"nothing hangs: all operations of {many} are over on the ranks with data"
+    return f"no problem found: {many} created, no collectives logged"

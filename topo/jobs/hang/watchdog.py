@@ -65,7 +65,7 @@ class Watchdogs:
         self._stuck: dict[tuple[int, int], _Stuck] = {}  # by rank and number
 
     def read(self, text: str) -> bool:
-        """Take in a line; whether it was a watchdog's."""
+        """Read a line; whether it was a watchdog's."""
         if found := GIVEN_UP.search(text):
             self._given_up(text, found)
         elif found := GROUP.search(text):
@@ -73,7 +73,7 @@ class Watchdogs:
         return found is not None
 
     def put(self, scene: Scene, job_size: int | None) -> None:
-        """Add what they tell to a scene; job_size: how many ranks the job has, where that is known.
+        """Add their facts to a scene; job_size: how many ranks the job has, where that is known.
 
         Otherwise a rank that is missing among others shows that it has at least those.
         """
@@ -112,11 +112,11 @@ def _put_stuck(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> 
     comm = _group_of(scene, rank, stuck, job_size)
     track = Track(max(stuck.enqueued, call.number), call.number - 1, {call.number: call})
     if not comm.lane().put(rank, track):
-        scene.note(f"{comm.title}: the sources do not agree on which operation rank {rank} is in")
+        scene.note(f"{comm.title}: the sources disagree on the operation of rank {rank}")
 
 
 def _group_of(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> Communicator:
-    """The process group: one that flight records tell of, where there is such with this rank in it."""
+    """The process group: one from flight records that has this rank, if any."""
     known = [one for one in scene.communicators.values() if one.numbering == JOB and one.id == stuck.group]
     for comm in known:
         if rank in comm.members or not comm.ranks:

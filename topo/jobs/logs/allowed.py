@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine's topology allows, beside what a log says was chosen: P2P for SHM, GPUDirect RDMA for none."""
+"""What a machine's topology allows beyond the choices in a log: P2P instead of SHM, GPUDirect RDMA."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,12 @@ def allowed(log: Log, machine: Machine) -> tuple[str, ...]:
     gpus = {node.id.rpartition("-")[2]: node.id for node in case.system.nodes if node.kind is NodeKind.GPU}
     places = {key: gpus[rank.bus_id] for key, rank in log.ranks.items() if rank.bus_id in gpus}
     comms = {comm for comm, _ in places}
-    if len(comms) == 1:  # a connection that does not tell its communicator is of the only one
+    if len(comms) == 1:  # a connection without its communicator belongs to the only one
         places |= {("", rank): gpu for (_, rank), gpu in places.items()}
     if not places:
-        return ("no rank's GPU is found on that machine: the log has no bus ids, or is of another one",)
+        return ("no GPU of the log is on that machine: the log has no bus ids, or is from another machine",)
     return tuple(dict.fromkeys((*_peers(log, case, places), *_gdr(log, case, places)))) or (
-        "nothing better than what was chosen",
+        "nothing better than the logged choice",
     )
 
 

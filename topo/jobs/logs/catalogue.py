@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the card of what NCCL, PyTorch, CUDA and perftest say when something fails, in the words of any release.
+"""Finds the card of an error message of NCCL, PyTorch, CUDA and perftest, in the words of any release.
 
 The words are the patterns of the cards. Sources: NCCL's own sources, 2.4 to 2.30, and the trackers of NCCL, nccl-tests,
 PyTorch, vLLM and perftest, where the lines were reported.
@@ -39,7 +39,7 @@ def _words() -> re.Pattern[str]:
 def entry_of(text: str, level: str) -> Entry | None:
     """The entry that a message of NCCL's `level` ("" for another program's) is; None for none.
 
-    At INFO NCCL reports attempts that it repeats: only what it lives with counts there.
+    At INFO NCCL reports attempts that it repeats: only permanent ones count there.
     """
     if not _words().search(text):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the communicators of a log: the id that NCCL tells since 2.18, else which one of its size it is."""
+"""Names of the communicators of a log: the id that NCCL logs since 2.18, otherwise a number among those of its size."""
 
 import re
 from collections import Counter
@@ -8,11 +8,11 @@ INIT = re.compile(
     r"\bcomm (?P<pointer>0x\w+) rank (?P<rank>\d{1,7}) n[rR]anks (?P<size>\d{1,7})\b(?: cudaDev (?P<device>\d+))?"
     r"(?: nvmlDev \d+)?(?: busId (?P<bus_id>[0-9a-f]+))?(?: commId (?P<comm>\w+))?"
 )
-"""What a rank says of itself when a communicator begins and ends."""
+"""The facts a rank logs about itself when a communicator begins and ends."""
 
 
 class CommunicatorNames:
-    """Tells which communicator a pointer of a process is. Of those without an id the n-th of a rank and size is one."""
+    """Finds the communicator of a process' pointer. Of those without an id the n-th of a rank and size is one."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, int, str], str] = {}

@@ -6,7 +6,7 @@
     Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(3)/GDRDMA      since 2.12; (3): rank 3 sends for it, PXN
     Channel 00/0 : 0[1] -> 1[2] via P2P/IPC comm 0x55 nRanks 04    RCCL
 
-Both ends of a network connection tell their side; of others the sender alone.
+Both ends of a network connection log their side; of others only the sender.
 """
 
 import re
@@ -23,16 +23,16 @@ CONNECTION = re.compile(
     r"|SHM[^\s,;]*|direct shared memory)"
 )
 TOLD = re.compile(rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)")
-"""A whole line that tells a connection, for counting: the host, and what comes behind the two ranks."""
+"""A whole line of a connection, for counting: the host, and the text behind the two ranks."""
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"
 
 
 class Connection(NamedTuple):
-    """One side of a connection, as a rank tells it. `end` is "send", "receive", or "" where one side tells for both.
+    """One side of a connection, as a rank logs it. `end` is "send", "receive", or "" if one side logs for both.
 
-    channel: -1 where the log does not tell. comm: of which communicator, "" where unknown. host: of the rank that
-    tells it.
+    channel: -1 if not logged. comm: its communicator, "" if unknown. host: of the rank that
+    logs it.
     """
 
     comm: str
@@ -55,12 +55,12 @@ class Connection(NamedTuple):
 
     @property
     def teller(self) -> int:
-        """The rank that tells it."""
+        """The rank that logs it."""
         return self.target if self.end == "receive" else self.source
 
 
 class Traffic(NamedTuple):
-    """What connections have in common that are counted and not kept."""
+    """The common properties of connections that are counted and not kept."""
 
     host: str
     end: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line of a log, freed of what was wrapped around it: colours, launchers' prefixes, timestamps, JSON of containers.
+"""One line of a log, without its wrapping: colours, launchers' prefixes, timestamps, JSON of containers.
 
 NCCL begins its lines with `host:pid:thread [device] `; a WARN has a timestamp before it since 2.26, and the source's
 file and line behind it (`ncclDebugLog`). Ranks that share a pipe cut into each other's lines, so that a line may hold
@@ -21,7 +21,7 @@ CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
 
 
 class Line(NamedTuple):
-    """What NCCL says and who says it; a WARN begins with the source's file and line.
+    """A message of NCCL and its origin; a WARN begins with the source's file and line.
 
     `level` is "" for a line without NCCL's header; host is "" when unnamed.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a log says, gathered line by line: releases, ranks, nodes, networks, channels, errors. Judged elsewhere."""
+"""The facts of a log, gathered line by line: releases, ranks, nodes, networks, channels, errors. Judged elsewhere."""
 
 import re
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from railgauge.topo.values.cpuset import from_list
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
-UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "NCCL warns in words that no card has"))
+UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "a warning of NCCL that no card has"))
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
@@ -44,11 +44,11 @@ AFFINITY = re.compile(r"Affinity for GPU (\d{1,4}) is ([\d,-]+)\. \(GPU affinity
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
 SLOW_BRIDGE_GB_PER_S = 1.0
-"""Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a bridge that a hypervisor makes up has 0.2."""
+"""Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a fictitious bridge of a hypervisor has 0.2."""
 
 
 class Rank(NamedTuple):
-    """A rank of a communicator, as it tells of itself."""
+    """A rank of a communicator, as it logs itself."""
 
     comm: str
     rank: int
@@ -73,7 +73,7 @@ class Search(NamedTuple):
 
 @dataclass(slots=True)
 class Sighting:
-    """An error: how often, on which hosts, and how it first read."""
+    """An error: its count, its hosts, and its first text."""
 
     entry: Entry
     text: str
@@ -82,7 +82,7 @@ class Sighting:
 
 
 class Log:
-    """What the lines read so far say. Sets and maps are by host; `channels` by (comm, host, device)."""
+    """The facts of the lines read so far. Sets and maps are by host; `channels` by (comm, host, device)."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -116,7 +116,7 @@ class Log:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing of NCCL was in it."""
+        """Whether it had nothing from NCCL."""
         return not (self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any)
 
     @property
@@ -245,7 +245,7 @@ class Log:
 
 
 def _cores(text: str) -> int:
-    """How many cores a list has; 0 where it is none."""
+    """The number of cores in a list; 0 if it is invalid."""
     try:
         return len(from_list(text))
     except ValueError:

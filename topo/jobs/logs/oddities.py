@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is odd about a log: errors, fall-backs, nodes and ranks that differ from the others; as findings."""
+"""Problems in a log: errors, fallbacks, nodes and ranks that differ from the others; as findings."""
 
 import re
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ SLOWER = 2.0
 """How many times an nccl-tests table may be behind the best one of the same log."""
 ENDS = {"send": "sending", "receive": "receiving"}
 VIRTUAL = re.compile(r"(?:docker|virbr|veth|cni|flannel|br-|cali|tailscale)\S*|lo")
-"""Interfaces by which no other node can be reached."""
+"""Interfaces that do not reach other nodes."""
 UNNAMED = "a rank that is not named"
 COLLAPSE = 4
 """How many times the channels of one rank are those of another before it counts, the communicator being unknown."""
@@ -46,7 +46,7 @@ HEALTH = ("bandwidth is degraded", "a route is recovering", "a route is unhealth
 
 
 def oddities(log: Log, network: Counter[Traffic], rdma: str) -> tuple[Finding, ...]:
-    """The findings, the worst first. A look that fails by itself is UNKNOWN under the first id that it could give."""
+    """The findings, the worst first. A look that fails is UNKNOWN under the first id that it could give."""
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
         (OTHER_WARNING, lambda: _errors(log)),
         (VERBS_DEVICE_MISSING, lambda: _sockets(log, rdma)),
@@ -89,11 +89,11 @@ def _sockets(log: Log, rdma: str) -> Iterator[Finding]:
         message = "some connections or nodes use sockets while others use RDMA"
         yield NODES_DIFFER.finding(Level.WARN, "network", message)
     elif devices:
-        message = f"RDMA devices are found on {_names(devices)}, and sockets are used all the same"
+        message = f"RDMA devices are found on {_names(devices)}, but sockets are used"
         yield NODES_DIFFER.finding(Level.WARN, "network", message)
     else:
         why = f"no RDMA device is found on {_names(log.without_rdma)}" if log.without_rdma else "no RDMA device is used"
-        message = f"data between nodes goes through TCP sockets: {why}"
+        message = f"inter-node data uses TCP sockets: {why}"
         yield VERBS_DEVICE_MISSING.finding(
             Level.WARN,
             _names(log.without_rdma),
@@ -119,7 +119,7 @@ def _gdr(log: Log, network: Counter[Traffic]) -> Iterator[Finding]:
 
 def _asymmetric(over: set[Traffic], without: set[Traffic]) -> Finding:
     """Some connections have it: what those without it have in common says why."""
-    effect = "the ones without it are staged through host memory, and slow down the rings they are in"
+    effect = "those without it are staged through host memory, and slow down their rings"
     for card, said, part in (
         (PEERMEM_MISSING, "on {}", lambda one: one.host),
         (GPU_NIC_FAR, "through NIC {}", lambda one: one.via.split("/")[2].split("(")[0]),
@@ -128,7 +128,7 @@ def _asymmetric(over: set[Traffic], without: set[Traffic]) -> Finding:
         off = {part(one) for one in without}
         if off and "" not in off and not off & {part(one) for one in over - without}:
             where = said.format(", ".join(sorted(off)))
-            message = f"GPUDirect RDMA is asymmetric: it is not used {where}, and is used otherwise"
+            message = f"GPUDirect RDMA is asymmetric: it is not used {where}, but is used elsewhere"
             return card.finding(Level.WARN, where, message, effect=effect)
     message = f"GPUDirect RDMA is asymmetric: {len(without)} of {len(over)} kinds of connections lack it"
     return GPU_NIC_FAR.finding(Level.WARN, "GPUDirect RDMA", message, effect=effect)
@@ -154,7 +154,7 @@ def _settings(log: Log) -> Iterator[Finding]:
             yield GID_INDEX_INVALID.finding(Level.INFO, name, message)
         if len(values) > 1:
             parts = "; ".join(f"{value} on {_names(hosts)}" for value, hosts in sorted(values.items())[:4])
-            yield NODES_DIFFER.finding(Level.INFO, name, f"{name} is not the same everywhere: {parts}")
+            yield NODES_DIFFER.finding(Level.INFO, name, f"{name} differs between nodes: {parts}")
 
 
 def _interfaces(log: Log) -> Iterator[Finding]:
@@ -162,12 +162,12 @@ def _interfaces(log: Log) -> Iterator[Finding]:
         return
     for host, chosen in sorted(log.bootstraps.items()):
         if VIRTUAL.fullmatch(chosen.split()[0]):
-            message = f"{host} meets the other ranks by {chosen}, an interface that other nodes do not reach"
+            message = f"{host} uses {chosen} for the bootstrap, an interface that other nodes do not reach"
             yield SOCKET_IFNAME_VIRTUAL.finding(Level.WARN, host, message)
 
 
 def _channels(log: Log) -> Iterator[Finding]:
-    """Ranks of a communicator that count other channels: the least of them is what all get."""
+    """Ranks of a communicator with different channel counts: the lowest applies to all."""
     comms: defaultdict[str, dict[tuple[int, int | None], set[str]]] = defaultdict(dict)
     for (comm, host, device), counts in log.channels.items():
         comms[comm].setdefault(counts, set()).add(f"{host}[{device}]" if host else UNNAMED)
@@ -202,7 +202,7 @@ def _differences(log: Log) -> Iterator[Finding]:
 
 def _machine(log: Log) -> Iterator[Finding]:
     for (host, device), gb_per_s in sorted(log.slow_bridges.items()):
-        message = f"the topology on {host} has PCI/{device} at {gb_per_s:g} GB/s: no real bridge is so slow"
+        message = f"the topology on {host} has PCI/{device} at {gb_per_s:g} GB/s: too slow for a real bridge"
         yield PCIE_BRIDGE_BOGUS.finding(Level.FAIL, f"{host} PCI/{device}", message)
     for host, networks in sorted(log.devices.items()):
         soft = [device for device in networks.get("IB", ()) if device.startswith(SOFT_RDMA)]
@@ -211,7 +211,7 @@ def _machine(log: Log) -> Iterator[Finding]:
             yield SOFT_RDMA_PRESENT.finding(Level.WARN, f"{host} {soft[0]}", message)
     for (host, gpu), (left, near) in sorted(log.narrowed.items()):
         if 0 < 2 * left < near:
-            message = f"the rank of GPU {gpu} on {host} may run on {left} of the {near} CPUs beside its GPU"
+            message = f"the rank of GPU {gpu} on {host} may run on {left} of the {near} CPUs local to its GPU"
             yield NUMA_MISBOUND.finding(Level.INFO, f"{host} GPU {gpu}", message)
     for (host, bus_id), (state, mask) in sorted(log.fabrics.items()):
         ill = [text for bit, text in enumerate(HEALTH) if mask >> 2 * bit & 3 == 1]
@@ -233,5 +233,5 @@ def _outputs(log: Log) -> Iterator[Finding]:
         named = ", ".join(f"rank {rank} on {node}" for rank, node in sorted(outputs.named.items())[:8])
         message = "ranks of a communicator have launched different numbers of collectives"
         message += f": {parts}" if parts else ""
-        message += f" (the odd ones: {named})" if named else ""
+        message += f" (the ones that deviate: {named})" if named else ""
         yield COLLECTIVE_MISMATCH.finding(Level.FAIL, "communicator", message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other programs write beside NCCL's lines: the results of nccl-tests, and ncclras's list of who is behind."""
+"""The output of other programs in a log: the results of nccl-tests, and ncclras's list of who is behind."""
 
 import re
 

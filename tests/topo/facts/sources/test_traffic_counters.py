@@ -128,7 +128,7 @@ def test_nvlinks_of_a_gpu_are_one_link_in_kib():
     assert passed(before, after, Way.SENT).bytes == pytest.approx(4 << 30, rel=1e-3)
     assert passed(before, after, Way.RECEIVED).bytes == 0
     fewer = read_nvlink_counters({"gpus": [{**H200_X2[1], "nvlinks": [*H200_X2[1]["nvlinks"][1:], [None, None]]}]})[0]
-    assert passed(before, fewer, Way.SENT).why == "it was made anew meanwhile"
+    assert passed(before, fewer, Way.SENT).why == "it was recreated meanwhile"
 
 
 def test_pcie_bytes_of_a_gpu_may_wrap():

@@ -10,7 +10,7 @@ def node(number, *networks, mtus=(4096, 4096)):
         Port(name=f"mlx5_{place}:1", link_layer="Ethernet", network=network, mtu=mtu)
         for place, (network, mtu) in enumerate(zip(networks, mtus, strict=True))
     )
-    return Examined(name=f"gpu{number}", likeness="", shared=(), own=(), individual=Individual(ports=ports))
+    return Examined(name=f"gpu{number}", fingerprint="", shared=(), own=(), individual=Individual(ports=ports))
 
 
 ONE, TWO = "10.0.1.0/24", "10.0.2.0/24"

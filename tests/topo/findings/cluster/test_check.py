@@ -13,9 +13,9 @@ from railgauge.topo.facts.capture import dumps
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
 from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.examination import examine_node
+from railgauge.topo.findings.cluster.fingerprint import fingerprint
 from railgauge.topo.findings.cluster.folder import node_files, read_files
 from railgauge.topo.findings.cluster.folding import folded_findings
-from railgauge.topo.findings.cluster.likeness import likeness
 from railgauge.topo.findings.cluster.rules.reachability import Reached
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
@@ -50,14 +50,14 @@ def as_it_is(folder, name, machine):
 def test_individuals_of_one_machine_are_alike_and_a_fault_is_not():
     machine = usual("dgx-h100")
     one, other = member(machine, "gpu1"), member(machine, "gpu2")
-    assert likeness(one) == likeness(other)
+    assert fingerprint(one) == fingerprint(other)
     port = next(path for path in one.texts if path.endswith("mlx5_3/ports/1/state"))
-    assert likeness(replace(other, texts=other.texts | {port: "1: DOWN"})) != likeness(one)
+    assert fingerprint(replace(other, texts=other.texts | {port: "1: DOWN"})) != fingerprint(one)
     facts = copy.deepcopy(other.facts)
     facts["nvml"]["gpus"][3]["links"][0]["state"] = 0
-    assert likeness(replace(other, facts=facts)) != likeness(one)
+    assert fingerprint(replace(other, facts=facts)) != fingerprint(one)
     gid = next(path for path in one.texts if path.endswith("/gids/2"))
-    assert likeness(replace(other, texts=other.texts | {gid: "0000:" * 7 + "0000"})) != likeness(one)
+    assert fingerprint(replace(other, texts=other.texts | {gid: "0000:" * 7 + "0000"})) != fingerprint(one)
 
 
 def test_equal_nodes_are_one_finding_and_healthy_ones_no_fault(tmp_path):
@@ -80,7 +80,7 @@ def test_a_fault_names_its_node(tmp_path):
 def test_nodes_that_differ_in_a_setting_alone_are_judged_each_by_its_own(tmp_path):
     machine = usual("dgx-h100")
     odd = replace(machine, facts=machine.facts | {"settings": {"environment": {"NCCL_IB_HCA": "rocep1"}, "files": []}})
-    assert likeness(member(machine, "gpu1")) != likeness(member(odd, "gpu1"))
+    assert fingerprint(member(machine, "gpu1")) != fingerprint(member(odd, "gpu1"))
     for number in range(1, 4):
         fleets.write(tmp_path, f"gpu{number}", machine if number < 3 else odd)
     assert found(tmp_path, "ib-hca-nomatch") >= {(Level.FAIL, "gpu3")}

@@ -47,7 +47,7 @@ def test_with_roce_the_first_interface_and_those_of_its_ports_are_reached():
 def node(name, *uses, crosses=False):
     ends = tuple(Endpoint(interface=use, address=use, uses=(use,)) for use in uses)
     return Examined(
-        name=name, likeness="", shared=(), own=(), individual=Individual(endpoints=ends, crosses_nics=crosses)
+        name=name, fingerprint="", shared=(), own=(), individual=Individual(endpoints=ends, crosses_nics=crosses)
     )
 
 

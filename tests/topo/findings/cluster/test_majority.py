@@ -54,7 +54,7 @@ def test_those_that_are_fewer_than_half_are_the_odd_ones(data, count):
         assert not report.splits
     elif 2 * odd == count:
         assert not report.differences
-        assert [split.camps for split in report.splits] == [(("x8", names[:odd]), ("x16", names[odd:]))]
+        assert [split.groups for split in report.splits] == [(("x8", names[:odd]), ("x16", names[odd:]))]
     else:
         (found,) = report.differences
         fewer = names[:odd] if 2 * odd < count else names[odd:]
@@ -80,7 +80,7 @@ def test_two_nodes_that_differ_are_both_named_and_neither_is_odd():
 def test_one_node_has_nothing_to_be_compared_with():
     report = compare(fleet(X8))
     assert (report.differences, report.splits) == ((), ())
-    assert report.warnings == ("one node alone: there is nothing to compare it with",)
+    assert report.warnings == ("only one node: nothing to compare",)
 
 
 def test_nodes_without_a_difference_are_folded():

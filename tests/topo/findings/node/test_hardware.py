@@ -62,10 +62,10 @@ def test_acs_with_translated_requests_going_straight_is_no_fault():
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        (groups("identity", H100_NIC, H100_GPU), "on when the kernel started"),
+        (groups("identity", H100_NIC, H100_GPU), "ACS was on at boot"),
         (
             groups("identity", H100_NIC) | {f"{GROUPS}/0/devices/{H100_GPU}": Link(f"{PCI}/{H100_GPU}")},
-            "off when the kernel started",
+            "ACS was off at boot",
         ),
         ({}, "do not"),
     ],

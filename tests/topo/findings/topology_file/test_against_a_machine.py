@@ -25,7 +25,7 @@ SWAP = [
     ("changes", "rule", "level", "line", "words"),
     [
         (SWAP, "device-misplaced", "WARN", 4, "0000:11:00.0, 0000:12:00.0: on NUMA node 1 in the file, on node 0"),
-        (SWAP, "affinity-mask-wrong", "WARN", 2, "those are node 0's"),
+        (SWAP, "affinity-mask-wrong", "WARN", 2, "those of node 0"),
         ([("ffff0000", "fff00000")], "affinity-mask-wrong", "WARN", 16, "20-31 in the file and 16-31 on the machine"),
         ([("0000:12:00.0", "0000:13:00.0")], "topo-file-stale", "WARN", 9, "no NIC at 0000:13:00.0"),
         ([("0000:12:00.0", "0000:13:00.0")], "topo-file-stale", "WARN", None, "0000:12:00.0 is not in the file"),
@@ -85,7 +85,7 @@ NET = 'name="mlx5_0" dev="0" speed="400000" port="1" guid="0x1" maxconn="131072"
 @pytest.mark.parametrize(
     ("old", "new", "rule", "line", "words"),
     [
-        ('speed="400000"', 'speed="100000"', "net-differs", 11, "plans with 12.5 GB/s where there are 50 GB/s"),
+        ('speed="400000"', 'speed="100000"', "net-differs", 11, "plans with 12.5 GB/s instead of 50 GB/s"),
         (NET, NET.replace('gdr="1"', 'gdr="0"'), "net-differs", 11, "gdr is 0 in the file, 1 on the machine"),
         ('guid="0x2"', 'guid="0x1"', "net-differs", 11, "with mlx5_1 in the file, with none on the machine"),
         ("mlx5_0", "mlx5_9x", "net-differs", 11, "the machine has no NIC mlx5_9x"),

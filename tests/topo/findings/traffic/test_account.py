@@ -9,9 +9,9 @@ from tests.topo.findings.traffic.links import link
 from railgauge.topo.facts.sources.link_counters import LinkKind, Way
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.account import MEMORY, account
-from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.topo.findings.traffic.rules import findings
-from railgauge.topo.render.traffic import MOST_LINES, passage_lines
+from railgauge.topo.render.traffic import MOST_LINES, traffic_lines
 from railgauge.transports.typed import jsonable, read_as
 
 MB = 1_000_000
@@ -19,7 +19,7 @@ SENT, RECEIVED = Way.SENT, Way.RECEIVED
 
 
 def judged(planned, *links, before=None):
-    """Passages by link and way; all counters began at 1 unless said."""
+    """Link traffic by link and way; all counters began at 1 unless said."""
     began = [link(one.name, 1, 1, packets=1, above=one.above, kind=one.kind) for one in links]
     return {(one.link, one.way): one for one in account(planned, before or began, links, "node")}
 
@@ -81,7 +81,7 @@ def test_counters_that_never_counted_are_unknown_whatever_others_say():
     got = judged({("eth1", SENT): 100 * MB}, link("eth1", packets=0), link("eth0", 110 * MB, 1), before=dead)
     assert (got["eth1", SENT].level, got["eth1", SENT].why) == (
         Level.UNKNOWN,
-        "its counters have never counted anything",
+        "its counters are still zero",
     )
 
 
@@ -98,7 +98,7 @@ def test_memory_and_links_without_counters_are_unknown():
     got = judged({(MEMORY, SENT): 9 * MB, ("eth7", RECEIVED): 9 * MB})
     assert {(one.kind, one.level, one.why) for one in got.values()} == {
         (LinkKind.MEMORY, Level.UNKNOWN, "memory has no counter"),
-        (LinkKind.INTERFACE, Level.UNKNOWN, "there are no counters of that name"),
+        (LinkKind.INTERFACE, Level.UNKNOWN, "no such counters found"),
     }
     assert {one.level for one in findings(list(got.values()))} == {Level.UNKNOWN}
 
@@ -111,7 +111,7 @@ def test_much_traffic_over_a_link_without_a_plan_is_told_and_no_finding():
 
 @pytest.mark.parametrize(("counts", "level"), [({"errors": 3, "dropped": 1}, Level.WARN), ({"dropped": 2}, Level.INFO)])
 def test_errors_are_a_finding_of_their_own(counts, level):
-    one = Passage(
+    one = LinkTraffic(
         host="node",
         link="eth0",
         kind=LinkKind.INTERFACE,
@@ -126,15 +126,15 @@ def test_errors_are_a_finding_of_their_own(counts, level):
     assert f"dropped by {counts['dropped']}" in errors.message
 
 
-def test_a_passage_travels_to_another_rank():
+def test_link_traffic_travels_to_another_rank():
     for one in judged({("eth0", SENT): 100 * MB}, link("eth0", 5 * MB, 1), link("lo", 200 * MB, 1)).values():
-        assert read_as(Passage, json.loads(json.dumps(one, default=jsonable))) == one
+        assert read_as(LinkTraffic, json.loads(json.dumps(one, default=jsonable))) == one
 
 
 def test_of_many_lines_the_odd_ones_are_shown():
     planned = {(f"eth{number}", SENT): 100 * MB for number in range(100)}
     links = [link(f"eth{number}", 1 if number == 88 else 101 * MB, 1, packets=2) for number in range(100)]
-    lines = passage_lines(list(judged(planned, *links, link("lo", 99 * MB)).values()))
+    lines = traffic_lines(list(judged(planned, *links, link("lo", 99 * MB)).values()))
     assert len(lines) == MOST_LINES + 2
     assert "eth88 " in lines[1]
     assert lines[1].endswith("FAIL")

@@ -52,12 +52,12 @@ def test_a_counter_that_is_known_to_wrap_needs_no_packets_beside_it(start, moved
 )
 def test_counters_that_were_set_back_tell_nothing(before, after):
     got = passed(before, after, Way.SENT)
-    assert (got.bytes, got.why) == (None, "its counters were set back meanwhile")
+    assert (got.bytes, got.why) == (None, "its counters were reset meanwhile")
 
 
 def test_a_link_that_was_made_anew_tells_nothing_although_its_counters_are_higher():
     got = passed(link(sent=10, made="4"), link(sent=99, made="7"), Way.SENT)
-    assert (got.bytes, got.why) == (None, "it was made anew meanwhile")
+    assert (got.bytes, got.why) == (None, "it was recreated meanwhile")
 
 
 def test_a_link_that_comes_or_goes_tells_nothing():

@@ -30,7 +30,7 @@ def test_the_rank_behind_is_named(tmp_path):
     scene = scene_of_reports(tmp_path, ras.behind())
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
-        "rank 7 is missing in AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes); ranks 0-6 have called it; "
+        "rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes); ranks 0-6 have called it; "
         "the last that it called is AllReduce #40"
     )
 
@@ -38,8 +38,8 @@ def test_the_rank_behind_is_named(tmp_path):
 def test_ranks_of_an_old_release_that_have_called_nothing(tmp_path):
     warnings = ras.OLD_MISMATCH.format(two=ras.where(2))
     scene = scene_of_reports(tmp_path, ras.text(ras.row("MISMATCH"), warnings=warnings, release="2.24.3"))
-    assert message(scene).startswith("ranks 2-3 are missing in collective #1 ")
-    assert "ranks 0-1,4-7 have called it; they had called none before" in message(scene)
+    assert message(scene).startswith("ranks 2-3 have not entered collective #1 ")
+    assert "ranks 0-1,4-7 have called it; they had called no operation before" in message(scene)
 
 
 def test_ranks_without_names_are_counted(tmp_path):
@@ -112,7 +112,7 @@ def test_a_communicator_that_is_being_made(tmp_path):
 def test_a_healthy_report_says_what_it_cannot_know(tmp_path):
     scene = scene_of_reports(tmp_path, ras.text(ras.row(comms=3)))
     assert found(scene) == []
-    assert "RAS: nothing odd about 3 communicators of 8 ranks each (status RUNNING)" in scene.notes
+    assert "RAS: no problem found in 3 communicators of 8 ranks each (status RUNNING)" in scene.notes
 
 
 def test_json_names_the_rank_behind_and_its_node(tmp_path):
@@ -120,7 +120,7 @@ def test_json_names_the_rank_behind_and_its_node(tmp_path):
     ranks[7] = ras.json_rank(7, {"AllReduce": 40})
     scene = scene_of_reports(tmp_path, ras.json_report(ranks))
     assert found(scene) == [("rank-behind", "FAIL")]
-    assert message(scene).startswith("rank 7 is missing in AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes)")
+    assert message(scene).startswith("rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes)")
 
 
 def test_json_of_a_job_whose_counts_move_has_nothing_odd(tmp_path):
@@ -134,7 +134,7 @@ def test_json_of_a_rank_that_stands_while_the_others_go_on(tmp_path):
     first[7] = second[7] = ras.json_rank(7, {"AllReduce": 40})
     scene = scene_of_reports(tmp_path, ras.json_report(first), ras.json_report(second))
     assert found(scene) == [("rank-behind", "FAIL")]
-    assert message(scene).startswith("rank 7 is missing in AllReduce #41 ")
+    assert message(scene).startswith("rank 7 has not entered AllReduce #41 ")
 
 
 def test_json_of_a_rank_that_is_gone(tmp_path):
@@ -171,7 +171,7 @@ def test_a_look_that_cannot_be_read_leaves_the_one_before(tmp_path):
     broken = ras.json_report([{"rank": 0}])
     scene = scene_of_reports(tmp_path, ras.behind(), broken)
     assert found(scene) == [("rank-behind", "FAIL")]
-    assert any("ras-1.txt: no JSON of ncclras" in note for note in scene.notes)
+    assert any("ras-1.txt: not the JSON of ncclras" in note for note in scene.notes)
 
 
 def test_a_hash_is_one_in_text_and_json(tmp_path):
@@ -186,4 +186,4 @@ def test_the_sample():
         pytest.skip("no shared samples here")
     scene = scene_of(SAMPLE)
     assert found(scene) == [("rank-behind", "FAIL")]
-    assert message(scene).startswith("ranks 0-11,14-31 are missing in AllGather #641 ")
+    assert message(scene).startswith("ranks 0-11,14-31 have not entered AllGather #641 ")

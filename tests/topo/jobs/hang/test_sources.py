@@ -48,7 +48,7 @@ def test_two_dumps_of_one_rank_are_not_mixed(tmp_path):
     (tmp_path / "older_7").write_bytes(pickle.dumps(dump(up_to(12)), 2))
     scene = scene_of(tmp_path)
     assert any("another dump of rank 7 was read before" in note for note in scene.notes)
-    assert message(scene).startswith("rank 7 is missing in all_reduce #41")
+    assert message(scene).startswith("rank 7 has not entered all_reduce #41")
 
 
 def test_a_hostile_dump_among_others_is_noted(tmp_path):
@@ -60,14 +60,14 @@ def test_a_hostile_dump_among_others_is_noted(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("log", b"", "nothing that tells of a stuck job"),
-        ("log", b"loss 2.3\n" * 99, "nothing that tells of a stuck job"),
+        ("log", b"", "no data of a stuck job"),
+        ("log", b"loss 2.3\n" * 99, "no data of a stuck job"),
         ("trace_0.json", b'{"pg_config": {', "damaged or cut off JSON"),
         ("trace_0.json", b'{"pg_config": ' + b"[" * 100_000, "damaged or cut off JSON"),
-        ("ras.json", b'{"nccl_version": "2.29", "communicators": [{}]}', "it lacks the field 'size'"),
-        ("ras.json", b'{"nccl_version": "2.29", "communicators": [{"size": "x"}]}', "no JSON of ncclras"),
+        ("ras.json", b'{"nccl_version": "2.29", "communicators": [{}]}', "field 'size' is missing"),
+        ("ras.json", b'{"nccl_version": "2.29", "communicators": [{"size": "x"}]}', "not the JSON of ncclras"),
         ("trace", pickle.dumps(dump([]), 2), "a flight record's name ends with the rank"),
-        ("trace_0", pickle.dumps([1], 2), "no flight record of PyTorch"),
+        ("trace_0", pickle.dumps([1], 2), "not a flight record of PyTorch"),
         ("left.tar.gz", b"\x1f\x8b\x08" + b"\0" * 600, "not a readable archive"),
     ],
 )
@@ -102,4 +102,4 @@ def test_links_and_devices_of_an_archive_are_passed_over(tmp_path):
 def test_what_is_not_known_is_named(tmp_path):
     write_dumps(tmp_path, DUMPS)
     (tmp_path / "readme.txt").write_text("hello\n")
-    assert any("nothing known is in" in note and "readme.txt" in note for note in scene_of(tmp_path).notes)
+    assert any("no known data in" in note and "readme.txt" in note for note in scene_of(tmp_path).notes)

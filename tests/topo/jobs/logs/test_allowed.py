@@ -45,12 +45,12 @@ def test_nothing_better():
     for name, via in (("@dgx-h100", "P2P/CUMEM"), ("@dgx-a100-no-peermem", "NET/IB/0"), ("@consumer-2x5090", "SHM")):
         machine = load_machine(name)
         log = log_on(machine, f"Channel 00/0 : 0[0] -> 1[1] via {via}")
-        assert allowed(log, machine) == ("nothing better than what was chosen",), name
+        assert allowed(log, machine) == ("nothing better than the logged choice",), name
 
 
 def test_a_log_of_another_machine():
     machine = load_machine("@dgx-h100")
     log = read(said("a", init(0, 2, "fff000")))
     assert allowed(log, machine) == (
-        "no rank's GPU is found on that machine: the log has no bus ids, or is of another one",
+        "no GPU of the log is on that machine: the log has no bus ids, or is from another machine",
     )

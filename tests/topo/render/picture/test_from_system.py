@@ -48,9 +48,9 @@ def test_a_capture_tells_models_and_link_layers():
 def test_a_degraded_link_is_marked_in_its_part_and_its_wire():
     one = part(fixture("@dgx-h100-nic-x8"), "NIC0")
     assert ("problem", "⚠ runs x8 of x16") in one.facts
-    assert one.faults == ("runs x8 Gen5, both ends can do x16 Gen5",)
+    assert one.faults == ("runs x8 Gen5, both ends support x16 Gen5",)
     assert one.up is not None
-    assert one.up.problem == "runs x8 Gen5, both ends can do x16 Gen5"
+    assert one.up.problem == "runs x8 Gen5, both ends support x16 Gen5"
 
 
 def test_a_gpu_short_of_nvlinks_is_marked_with_its_wire():
@@ -81,7 +81,7 @@ def test_a_switch_that_nccl_counts_as_part_of_another_is_marked_there():
     machine = case("dgx-h100", files={"/sys/bus/pci/devices/0000:19:00.0/current_link_width": "8"}).machine
     drawing = picture(build_system(machine.topology), machine.topology, machine.facts)
     (one,) = (one for one in drawing.parts() if one.faults)
-    assert (one.id, one.faults) == ("PCI/0-16000", ("0000:19:00.0: runs x8 Gen5, both ends can do x16 Gen5",))
+    assert (one.id, one.faults) == ("PCI/0-16000", ("0000:19:00.0: runs x8 Gen5, both ends support x16 Gen5",))
 
 
 def test_gpus_that_lost_all_nvlinks_are_marked(tmp_path):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings that take several nodes to see: one file for each card, CARD, with `find`, a function of all individuals."""
+"""Findings that need several nodes: one file for each card, CARD, with `find`, a function of all individuals."""

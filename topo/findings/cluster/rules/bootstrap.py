@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface that NCCL's bootstrap takes on each node: whether it leads to the others, by address and network."""
+"""NCCL's bootstrap interface on each node: whether it reaches the others, by address and network."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,11 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.values.node_names import folded
 
 MANY = 3
-"""Nodes with one address on a card: of two one may have been read when the other had not yet got it (DHCP)."""
+"""Nodes with one address on an interface: a node with two may be read before it gets the second (DHCP)."""
 
 
 def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
-    """FAIL for an address that several nodes have; WARN where a few take another interface in another network."""
+    """FAIL for an address that several nodes have; WARN for a few that use another interface in another network."""
     found = [(node.name, node.individual.bootstrap) for node in nodes if node.individual.bootstrap]
     told = [(name, *taken) for name, taken in found if taken]
     virtual = {node.individual.bootstrap[0] for node in nodes if node.individual.bootstrap and node.individual.virtual}
@@ -36,8 +36,8 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             level=Level.WARN,
             host=folded(names),
             subject=interface,
-            message=f"NCCL's bootstrap takes {interface} in {network}, where {count} of {len(told)} nodes "
-            f"take {usual[0]} in {usual[1]}",
+            message=f"NCCL's bootstrap uses {interface} in {network}; {count} of {len(told)} nodes "
+            f"use {usual[0]} in {usual[1]}",
             effect="without a route between the networks ranks cannot connect, and the job hangs when it starts",
             evidence={"interface": interface, "network": network, "usual": list(usual), "nodes": names},
         )
@@ -54,7 +54,7 @@ def _equal_addresses(told: Sequence[tuple[str, str, tuple[str, ...], str]], virt
                 level=Level.FAIL,
                 host=folded(names),
                 subject=interface,
-                message=f"NCCL's bootstrap takes {interface}, whose address {address} {len(names)} nodes have",
-                effect="ranks connect to their own node in place of another, and the job hangs when it starts",
+                message=f"NCCL's bootstrap uses {interface}, whose address {address} is on {len(names)} nodes",
+                effect="ranks connect to their own node instead of another, and the job hangs when it starts",
                 evidence={"interface": interface, "address": address, "nodes": names},
             )

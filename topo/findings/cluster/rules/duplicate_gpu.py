@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One GPU, by its UUID, on several nodes: two containers or guests that were given the same one."""
+"""One GPU, by its UUID, on several nodes: two containers or VMs have the same one."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from railgauge.topo.values.node_names import folded
 
 
 def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
-    """FAIL for nodes that have GPUs in common."""
+    """FAIL for nodes that share GPUs."""
     holders: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         for uuid in dict.fromkeys(node.individual.uuids):
@@ -27,6 +27,6 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             host=folded(sharing),
             subject=uuids[0],
             message=f"{uuids[0]}{more}: on {len(sharing)} nodes",
-            effect="ranks on these nodes share a GPU: NCCL refuses, or they slow each other down",
+            effect="ranks on these nodes share a GPU: NCCL rejects them, or they slow each other down",
             evidence={"uuids": uuids, "nodes": list(sharing)},
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that NCCL takes for one host."""
+"""Nodes that NCCL identifies as the same host."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,9 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
                 level=Level.FAIL,
                 host=folded(names),
                 subject=identity,
-                message=f"{len(names)} nodes have this host name and boot id, or this NCCL_HOSTID: clones, or one node "
-                "read twice",
-                effect="NCCL takes their ranks to share memory and GPUs, and stops or hangs",
+                message=f"{len(names)} nodes have the same host name and boot id, or the same NCCL_HOSTID: "
+                f"clones, or one "
+                "node read twice",
+                effect="NCCL assumes that their ranks share memory and GPUs, and stops or hangs",
                 evidence={"identity": identity, "nodes": names},
             )

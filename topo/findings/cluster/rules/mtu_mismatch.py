@@ -11,7 +11,7 @@ from railgauge.topo.values.node_names import folded
 
 
 def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
-    """WARN for ports that are not as most of their name and link layer are; without a majority for all."""
+    """WARN for ports that differ from most of the same name and link layer; without a majority for all."""
     mtus: dict[tuple[str, str | None], dict[str, int]] = defaultdict(dict)
     for node in nodes:
         for port in node.individual.ports:
@@ -29,6 +29,6 @@ def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
             host=folded(names),
             subject=ports[0],
             message=f"the active MTU of {ports[0]}{more} is {mtu}, {count} of {of} nodes {usual}",
-            effect="RDMA connections take the smaller one; what one end sends too long is dropped",
+            effect="RDMA connections use the smaller one; longer packets are dropped",
             evidence={"ports": ports, "mtu": mtu, "usual_mtu": usual, "nodes": list(names)},
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A NIC in another network than the same one of most nodes, that network being another rail of theirs: swapped rails.
+"""A NIC in the network of another rail of most nodes: swapped rails.
 
-Networks that no rail of most nodes is in are left alone: each leaf may have its own, with routes between them.
+Networks of no rail of most nodes are accepted: each leaf may have its own, with routes between them.
 """
 
 from collections import Counter, defaultdict

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of trying who reaches whom: the ways that are closed, with who is at fault; what was not tried."""
+"""Findings of the connection tests between nodes: blocked connections, who is at fault, and what was not tried."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
@@ -19,21 +19,21 @@ from railgauge.topo.values.node_names import folded
 from railgauge.topo.values.number import natural
 
 TRIED = (rail_unreachable.RULE, ports_blocked.RULE, mtu_mismatch.RULE, rp_filter_strict.RULE)
-"""What trying shows."""
+"""The ids that connection tests report."""
 FILTERS = (ports_blocked.RULE.id, rp_filter_strict.RULE.id)
-"""RDMA passes by the kernel, and so by its filters."""
+"""RDMA bypasses the kernel and so its filters."""
 Case = tuple[Failure, Fault]
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What trying shows; sound: the nodes that were tried in full, and that no finding names."""
+    """The findings; sound: nodes that were tested in full and that no finding names."""
 
     findings: tuple[Finding, ...] = ()
     sound: frozenset[str] = frozenset()
 
     def settles(self, finding: Finding, name: str) -> bool:
-        """Whether trying tells better than what was read of a node: no firewall is in the way, or it does not PASS."""
+        """Whether the connection tests supersede a finding about a node: they show no firewall, or it does not PASS."""
         is_guess = finding.id == ports_blocked.RULE.id and finding.level is not Level.WARN
         return (is_guess and name in self.sound) or (finding.level is Level.PASS and (finding.id, name) in self._faulty)
 
@@ -53,8 +53,8 @@ def judge(reach: Reach, plan: Planned) -> Reached:
 
 
 def not_tried(names: Sequence[str]) -> Reached:
-    """Captures alone tell nothing of this: UNKNOWN where there are several."""
-    message = "captures do not tell whether the nodes reach each other: railgauge cluster check -w NODES tries it"
+    """Captures alone do not show this: UNKNOWN for several."""
+    message = "captures do not show whether the nodes reach each other: test with railgauge cluster check -w NODES"
     return Reached((_about(rail_unreachable.RULE.unknown("", message), names),) if len(names) > 1 else ())
 
 
@@ -94,7 +94,7 @@ def _finding(reach: Reach, plan: Planned, rail: Rail, suspect: Suspect, found: S
 
 
 def _named(suspect: Suspect, over: str) -> tuple[str, str]:
-    """Whom a finding is about, and what fails."""
+    """The subject of a finding, and what fails."""
     failed, of = len(suspect.failed), suspect.of
     node = suspect.nodes[0] if suspect.nodes else ""
     if suspect.part is Part.ALL:
@@ -102,7 +102,7 @@ def _named(suspect: Suspect, over: str) -> tuple[str, str]:
     if suspect.part is Part.INTO:
         return f"{node} over {over}", f"{failed} of {of} nodes do not reach {node} over {over}"
     if suspect.part is Part.OUT_OF:
-        return f"{node} over {over}", f"from {node} over {over} {failed} of {of} nodes are not reached"
+        return f"{node} over {over}", f"{node} does not reach {failed} of {of} nodes over {over}"
     if suspect.part is Part.BOTH:
         return f"{node} over {over}", f"{failed} of {of} connections from and to {node} over {over} fail"
     source, target = next(iter(suspect.failed)) if failed == 1 else suspect.nodes
@@ -111,7 +111,7 @@ def _named(suspect: Suspect, over: str) -> tuple[str, str]:
 
 
 def _level(rule: Rule, rail: Rail) -> Level:
-    """What sockets use has to be open. Of a RoCE port's interface TCP shows less."""
+    """Socket interfaces must be open. For a RoCE port's interface TCP is only an indication."""
     if any(use.startswith(SOCKET) for use in rail):
         return Level.FAIL
     return Level.INFO if rule.id in FILTERS else Level.WARN
@@ -120,15 +120,16 @@ def _level(rule: Rule, rail: Rail) -> Level:
 def _effect(rule: Rule, rail: Rail, plan: Planned) -> str:
     if BOOTSTRAP in rail:
         return (
-            "NCCL's bootstrap goes this way: ranks on these nodes cannot connect, and the job fails or hangs at start"
+            "NCCL's bootstrap uses this connection: ranks on these nodes cannot connect, and the job fails or "
+            "hangs at start"
         )
     if rule.id in FILTERS and not any(use.startswith(SOCKET) for use in rail):
-        return "none on RDMA, which passes the kernel's filters by; sockets on this interface are cut off"
+        return "none on RDMA, which bypasses the kernel's filters; sockets on this interface are blocked"
     if not plan.channels:
-        return "channels that go this way cannot be connected: NCCL fails or hangs when it starts"
+        return "channels over this connection cannot be set up: NCCL fails or hangs at start"
     if count := plan.rails.get(rail, 0):
-        return f"{count} of {plan.channels} channels of the plan go this way: NCCL fails or hangs when it connects them"
-    return f"none of the {plan.channels} channels of the plan goes this way"
+        return f"{count} of {plan.channels} planned channels use this connection: NCCL fails or hangs when connecting"
+    return f"none of the {plan.channels} planned channels uses this connection"
 
 
 def _sound(reach: Reach, faulty: Set[str]) -> tuple[str, ...]:
@@ -139,7 +140,7 @@ def _sound(reach: Reach, faulty: Set[str]) -> tuple[str, ...]:
 
 def _passed(reach: Reach, sound: Sequence[str]) -> Iterator[Finding]:
     over = ", ".join(row.over for row in reach.rows.values())
-    message = f"connections to and from other sound nodes over {over} carry data"
+    message = f"connections to and from the other nodes without findings carry data over {over}"
     for rule in (rail_unreachable.RULE, ports_blocked.RULE) if sound else ():
         yield _about(rule.finding(Level.PASS, "", message), sound)
 
@@ -148,13 +149,13 @@ def _unknown(reach: Reach) -> Iterator[Finding]:
     """What was not tried, and why."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for name, why in reach.silent.items():
-        reasons[f"took no part to the end in trying who reaches whom: {why}"].append(name)
+        reasons[f"did not complete the connection tests: {why}"].append(name)
     for (name, place), why in reach.deaf.items():
         reasons[f"cannot listen on {reach.nodes[name][place].interface}: {why}"].append(name)
     for name, count in Counter(source for source, _ in reach.untried).items():
         reasons[f"no time to try {count} of {len(reach.nodes) - 1} nodes: give a longer --timeout"].append(name)
     if not reach.rows and not reasons:
-        reasons["no two nodes have interfaces that NCCL would connect: nothing was tried"].extend(reach.nodes)
+        reasons["no two nodes have interfaces that NCCL would connect: nothing to test"].extend(reach.nodes)
     for reason, names in reasons.items():
         yield _about(rail_unreachable.RULE.unknown("", reason), names)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that wait, where too little is told to say for whom."""
+"""Ranks that wait, with too little evidence to name the ranks they wait for."""
 
 from collections.abc import Iterator
 
@@ -10,30 +10,28 @@ from railgauge.topo.jobs.hang.model import Status, named
 from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, evidence_of, few, wait
 from railgauge.topo.jobs.hang.standstill import Standstill
 
-MOST_NODES = 8  # of which the interface is told in the message; the evidence has all
+MOST_NODES = 8  # whose interface is in the message; the evidence has all
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
     for hold in standstill.holds:
         unknown = (*hold.silent, *hold.untold)
         if unknown and hold.waiting and not hold.behind and (hold.untold or not few(hold.silent, hold.comm)):
-            message = (
-                f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); nothing is told of {named(unknown)}"
-            )
+            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); no data from {named(unknown)}"
             yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
         elif hold.is_told and not hold.comm.is_counted and not hold.behind and id(hold.lane) not in standstill.apart:
-            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); how many ranks it has is not told"
+            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); its number of ranks is unknown"
             yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, ()))
     for comm in standstill.scene.communicators.values():
         starting = by_status(comm, Status.STARTING)
         absent = [rank for rank in comm.members if rank not in comm.status]
         if starting and absent and not few(absent, comm):
-            message = f"{are(starting)} in the start of {comm.described}; nothing is told of {named(absent)}"
+            message = f"{are(starting)} in the start of {comm.described}; no data from {named(absent)}"
             yield RULE.finding(Level.UNKNOWN, comm.title, message, **evidence(comm, ranks=absent))
     known = standstill.scene.bootstraps
     if known and not standstill.scene.communicators:
         by = ", ".join(f"{how} on {host}" for host, how in list(known.items())[:MOST_NODES])
-        message = f"NCCL has begun (it meets by {by}), and no start of a communicator is in the logs"
+        message = f"NCCL has started (bootstrap interface: {by}), but the logs have no start of a communicator"
         yield RULE.finding(Level.UNKNOWN, "start", message, bootstraps=known)
 
 

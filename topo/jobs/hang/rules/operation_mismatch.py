@@ -15,13 +15,14 @@ from railgauge.topo.jobs.hang.standstill import Standstill
 def _check(standstill: Standstill) -> Iterator[Finding]:
     for comm, lane, number, by_terms in standstill.partings:
         where = f"rank {lane.peers[0]} to rank {lane.peers[1]}" if lane.peers else f"operation #{number}"
-        message = f"ranks part at {where} ({comm.described}): {told_apart(by_terms)}"
+        message = f"ranks called different operations at {where} ({comm.described}): {told_apart(by_terms)}"
         odd = min(by_terms.values(), key=lambda ranks: (len(ranks), ranks))
         yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=odd, number=number))
     for one, two in standstill.swapped:
         few, many = sorted((one, two), key=lambda hold: len(hold.behind))
         message = (
-            f"ranks part ({few.comm.described}): {named(few.behind)} called {many.name} where {named(many.behind)} "
+            f"ranks called different operations ({few.comm.described}): {named(few.behind)} called {many.name} "
+            f"where {named(many.behind)} "
             f"called {few.name}"
         )
         yield RULE.finding(Level.FAIL, few.comm.title, message, **evidence(few.comm, ranks=list(few.behind)))

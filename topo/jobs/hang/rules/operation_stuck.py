@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that all ranks have called, and that do not end."""
+"""Operations that all ranks have called, and that do not complete."""
 
 from collections.abc import Iterator
 
@@ -22,11 +22,11 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
 
 
 def _told(hold: Hold) -> tuple[str, tuple[int, ...]]:
-    """What is told, and of which ranks."""
+    """The message, and its ranks."""
     what = f"{hold.operation} ({hold.comm.described})"
     if hold.through:
-        return f"{are(hold.waiting)} still in {what}, which {have(hold.through)} come out of", hold.waiting
-    said = f"all ranks have called {what} and it does not end"
+        return f"{are(hold.waiting)} still in {what}, which {have(hold.through)} completed", hold.waiting
+    said = f"all ranks have called {what}, but it does not complete"
     started, others = begun(hold)
     if started and others:
         return f"{said}; the GPU of {named(others)} has not begun it, that of {named(started)} has", others

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that have not called what others are in."""
+"""Ranks that have not called the operation that others are in."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from railgauge.topo.jobs.hang.model import named
 from railgauge.topo.jobs.hang.rules.words import are_missing, evidence, evidence_of, wait
 from railgauge.topo.jobs.hang.standstill import Hold, Standstill
 
-FEW = 4  # ranks that wait elsewhere and are told one by one
+FEW = 4  # ranks that wait elsewhere and are named one by one
 CIRCLE = "the ranks wait for each other in a circle: communicators are used in different orders"
 
 
@@ -32,12 +32,12 @@ def _finding(hold: Hold, elsewhere: dict[int, Hold], level: Level, effect: str) 
     parts = [are_missing(hold, hold.behind), wait(hold)]
     parts += [f"rank {rank} waits in {one.operation} of {one.comm.title}" for rank, one in elsewhere.items()][:FEW]
     parts += [] if elsewhere or hold.lane.peers else _last(hold)
-    parts += [f"nothing that {named(hold.silent)} left was given"] if hold.silent else []
+    parts += [f"no data from {named(hold.silent)}"] if hold.silent else []
     return RULE.finding(level, hold.comm.title, "; ".join(parts), effect=effect, **evidence_of(hold, hold.behind))
 
 
 def _last(hold: Hold) -> list[str]:
-    """What those that are behind called last, where it is one thing."""
+    """The last call of those that are behind, if it is the same."""
     tracks = [hold.lane.tracks[rank] for rank in hold.behind]
     calls = {(track.entered, track.calls.get(track.entered)) for track in tracks}
     if len({number for number, _ in calls}) > 1:
@@ -45,12 +45,12 @@ def _last(hold: Hold) -> list[str]:
     number, call = calls.pop()
     who = "it" if len(tracks) == 1 else "they"
     if number < 0 or (number == 0 and call is None):
-        return [f"{who} had called none before"]
-    return [f"the last that {who} called is {call.name if call else hold.name or 'collective'} #{number}"]
+        return [f"{who} had called no operation before"]
+    return [f"last call of {who}: {call.name if call else hold.name or 'collective'} #{number}"]
 
 
 def _unnamed(standstill: Standstill) -> Iterator[Finding]:
-    """Counts of which RAS does not say whose they are."""
+    """Counts that RAS reports without ranks."""
     for comm in standstill.scene.communicators.values():
         for name, lane in comm.lanes.items():
             if len(lane.unnamed) > 1:

@@ -10,7 +10,7 @@ from railgauge.topo.jobs.hang.model import Status, named
 from railgauge.topo.jobs.hang.rules.words import are_missing, by_status, evidence, evidence_of, few, wait
 from railgauge.topo.jobs.hang.standstill import Standstill
 
-FEW = 4  # processes that are told one by one
+FEW = 4  # processes that are named one by one
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
@@ -22,9 +22,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
                 yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=ranks))
     for hold in standstill.holds:
         if hold.silent and hold.waiting and not hold.behind and few(hold.silent, hold.comm):
-            message = (
-                f"{are_missing(hold, hold.silent)}; {wait(hold)}; nothing that {named(hold.silent)} left was given"
-            )
+            message = f"{are_missing(hold, hold.silent)}; {wait(hold)}; no data from {named(hold.silent)}"
             yield RULE.finding(Level.FAIL, hold.comm.title, message, **evidence_of(hold, hold.silent))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators whose start does not end."""
+"""Communicators whose start does not complete."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from railgauge.topo.jobs.hang.model import Communicator, Status
 from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, few, have
 from railgauge.topo.jobs.hang.standstill import Standstill
 
-MOST_NODES = 8  # of which the interface is told in the message; the evidence has all
+MOST_NODES = 8  # whose interface is in the message; the evidence has all
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
@@ -23,7 +23,8 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         by = {host: known[host] for host in comm.nodes.values() if host in known}
         said = f"{are(starting)} in the start of {comm.described}{_why(comm, absent)}"
         if by:
-            said += f"; they meet by {', '.join(f'{how} on {host}' for host, how in list(by.items())[:MOST_NODES])}"
+            said += "; bootstrap interface: "
+            f"{', '.join(f'{how} on {host}' for host, how in list(by.items())[:MOST_NODES])}"
         yield RULE.finding(
             Level.FAIL, comm.title, said, **evidence(comm, ranks=absent or starting, bootstraps=by, starting=starting)
         )
@@ -33,8 +34,8 @@ def _why(comm: Communicator, absent: list[int]) -> str:
     if absent:
         return f", which {have(absent)} not begun"
     if through := by_status(comm, Status.RUNNING):
-        return f", through which {have(through)} come"
-    return ": all have begun it and none has come through, so that they do not reach each other"
+        return f", which {have(through)} completed"
+    return ": all have begun it and none has completed it, so they do not reach each other"
 
 
 RULE: FileRule[Standstill] = FileRule(card=START_STUCK, check=_check)

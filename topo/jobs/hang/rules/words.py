@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and evidence that the findings of `log hang` have in common."""
+"""Words and evidence common to the findings of `log hang`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from railgauge.topo.jobs.hang.standstill import Hold
 
 
 def few(ranks: Sequence[int], comm: Communicator) -> bool:
-    """Whether so few are told nothing of that it is they, and not what was collected, that is to blame."""
+    """Whether so few ranks lack data that the ranks are at fault, not the collection."""
     return 2 * len(ranks) < len(comm.members)
 
 
@@ -24,16 +24,16 @@ def have(ranks: Sequence[int]) -> str:
 
 
 def are_missing(hold: Hold, ranks: Sequence[int]) -> str:
-    """`rank 7 is missing in all_reduce #41 (communicator 0x..., 32 ranks)`."""
+    """`rank 7 has not entered all_reduce #41 (communicator 0x..., 32 ranks)`."""
     operation = hold.operation
     if hold.lane.peers:
         source, target = hold.lane.peers
         operation = f"recv from rank {source}" if tuple(ranks) == (target,) else f"send to rank {target}"
-    return f"{are(ranks)} missing in {operation} ({hold.comm.described})"
+    return f"{have(ranks)} not entered {operation} ({hold.comm.described})"
 
 
 def wait(hold: Hold, where: str = "in it") -> str:
-    """`ranks 0-6 wait in it since 14:02:11`; that they have called it, where it is not told whether they still wait."""
+    """`ranks 0-6 wait in it since 14:02:11`; that they have called it, if it is unknown whether they still wait."""
     if not hold.is_told:
         return f"{have(hold.waiting)} called it"
     where = f"in {hold.operation}" if hold.lane.peers else where
@@ -52,7 +52,7 @@ def evidence(comm: Communicator, **more: Any) -> dict[str, Any]:
 
 
 def evidence_of(hold: Hold, ranks: Sequence[int]) -> dict[str, Any]:
-    """What is told of an operation that does not go on because of some ranks."""
+    """The evidence about an operation that is blocked by some ranks."""
     return evidence(
         hold.comm,
         ranks=list(ranks),

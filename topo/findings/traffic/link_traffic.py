@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was planned over one link, one way, beside what its counters saw."""
+"""The planned traffic of one link in one direction, compared with its counters."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,12 +10,12 @@ from railgauge.topo.findings.finding import Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    """One link of `host`, one way.
+class LinkTraffic:
+    """One link of `host`, one direction.
 
-    planned_bytes is payload; seen_bytes is all that the link counted, with headers, None where it is not known. level:
-    PASS where at least the planned bytes passed, FAIL where they were seen to pass elsewhere (by link, what passed
-    there beyond its own plan), UNKNOWN where nothing can be said, INFO where nothing was planned. why: in words.
+    planned_bytes is payload; seen_bytes is all that the link counted, with headers, None if unknown. level:
+    PASS if at least the planned bytes were counted, FAIL if they were counted elsewhere (by link, the bytes beyond its
+    own plan), UNKNOWN if undecided, INFO if nothing was planned. why: in words.
     """
 
     host: str
@@ -37,5 +37,5 @@ class Passage:
         return self.seen_bytes / self.planned_bytes if self.seen_bytes is not None and self.planned_bytes else None
 
     def to_json(self) -> dict[str, Any]:
-        """For the document of a run."""
+        """As a record of a run's document."""
         return {**asdict(self), "ratio": self.ratio}

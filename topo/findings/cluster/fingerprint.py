@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two captures say the same to rules: a digest of all that was recorded, but for what makes an individual.
+"""The fingerprint of a capture: a digest of all its facts but those of the individual machine. Rules find the same
+on captures with equal fingerprints.
 
-UUIDs, GUIDs, MACs, GIDs and addresses are numbered as they appear, so that two that are equal, or in one network, stay
-so. Left out is what only VOLATILE rules (examination.py) read: counters, free memory, the host's identity.
+UUIDs, GUIDs, MACs, GIDs and addresses are numbered in order of appearance, so that equality and shared networks are
+kept. Facts that only VOLATILE rules (examination.py) read are left out: counters, free memory, the host's identity.
 """
 
 import hashlib
@@ -21,11 +22,13 @@ VOLATILE = ("interfaces", "shared_memory", "port_errors_later")
 LEFT_OUT = re.compile(r"/(?:hw_)?counters/|/node_desc$|/(?:sm_)?lid$")
 CLOCK = re.compile(r"^(?:cpu MHz|bogomips)\b.*$", re.MULTILINE | re.IGNORECASE)
 OWN = re.compile(r"[0-9A-Fa-f:-]{17,}")  # a MAC is the shortest; GUIDs, GIDs and UUIDs are longer, bus ids shorter
-CONTAINERS = re.compile(r"\b(?:veth|cali|lxc)[0-9a-z]+\b")  # interfaces that are named at random
-MEANT = re.compile(r"(?:fe80|0000)(?::0000){3}|0000(?::0000){7}", re.IGNORECASE)  # a GID that starts so says so
+CONTAINERS = re.compile(r"\b(?:veth|cali|lxc)[0-9a-z]+\b")  # interfaces with random names
+MEANT = re.compile(
+    r"(?:fe80|0000)(?::0000){3}|0000(?::0000){7}", re.IGNORECASE
+)  # such a GID has a meaning: link-local, or empty
 
 
-def likeness(capture: Capture) -> str:
+def fingerprint(capture: Capture) -> str:
     """The digest."""
     texts = {path: text for path, text in capture.texts.items() if not LEFT_OUT.search(path)}
     texts |= {path: "" for path in (HOSTNAME, BOOT_ID) if path in texts}
@@ -60,7 +63,7 @@ def _processors(text: str) -> str:
 
 
 def _settings(answer: Mapping[str, Any] | None) -> object:
-    """NCCL's settings; of the host's id only that it is set."""
+    """NCCL's settings; of the host's id only whether it is set."""
     if answer is None or HOST_ID not in answer.get("environment", {}):
         return answer
     return {**answer, "environment": {**answer["environment"], HOST_ID: "set"}}
