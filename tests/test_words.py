@@ -13,7 +13,22 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 # What is checked: folders with all their Python, C++, shell and Markdown files, and single files. Extend it with every
 # folder that is done; of CHANGELOG.md only the part "Unreleased" counts.
-FOLDERS = ("transports", "collectives", "benchmarks", "scripts", "fixtures", "src/railgauge", "Makefile", ".ci")
+FOLDERS = (
+    "transports",
+    "collectives",
+    "benchmarks",
+    "scripts",
+    "fixtures",
+    "src/railgauge",
+    "topo",
+    "cli",
+    "docs",
+    "Makefile",
+    ".ci",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+)
 
 # A phrase, and the words to use in its place.
 BANNED = {

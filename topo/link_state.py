@@ -322,7 +322,7 @@ def _narrow(link: PciLink, reason: Reason, full_gb_per_s: float) -> PciState:
 
 
 def first_of_each_card(states: Iterable[PciState]) -> list[PciState]:
-    """One state a link: of the functions of a card that are judged alike, the first."""
+    """One state a link: of the functions of a card with the same verdict, the first."""
     seen = set()
     found = []
     for state in states:

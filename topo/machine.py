@@ -223,7 +223,7 @@ def _scanned(
 
 
 def fixture_path(name: str) -> str:
-    """The capture or description of a fixture; InputError that lists the fixtures if there is none of that name."""
+    """The capture or description of a fixture; InputError that lists the fixtures if none has that name."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
     known = {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
     if name not in known:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI classes, whole or as prefixes of sysfs's `class` (PCI Code and ID Assignment Specification).
 
-Those that NCCL goes by are in `kvDictPciClass` of its topo.cc.
+Those that NCCL uses are in `kvDictPciClass` of its topo.cc.
 """
 
 DISPLAY = "0x03"  # VGA and 3D controllers: what a GPU is

@@ -3,7 +3,7 @@
 
 `Reader` is the contract, `LiveReader` the machine itself (or a tree unpacked below another root); capture.py has the
 other. A reader is a snapshot: it reads each file, folder, link and fact once, so that all parts of an answer are of one
-reading. Whoever wants a rate takes two readers. Symbolic links are followed inside the root only, so an unpacked sysfs
+reading. A rate takes two readers. Symbolic links are followed inside the root only, so an unpacked sysfs
 tree never leads into the host's own. No answer holds a control character: U+FFFD stands for it (printable.py), and a
 name that has one leads nowhere.
 """

@@ -154,7 +154,7 @@ def _most(plan: Plan, table: tuple[nccl.Row, ...]) -> float:
 
 
 def most_ll(plan: Plan) -> float:
-    """LL goes by the GPU on one node, by the CPU on several."""
+    """LL depends on the GPU on one node, on the CPU on several."""
     row = generation(plan) if plan.nodes == 1 else int(plan.cpu_vendor == "AuthenticAMD")
     return nccl.LL_MOST[row][min(plan.nodes, 3) - 1]
 

@@ -49,7 +49,7 @@ def only_settings(text: str) -> str:
 
 
 def only_elements(text: str) -> str:
-    """A topology file with its elements where they stand; of comments and of what else there is only the shape.
+    """A topology file with its elements where they stand; of comments and of other text only the shape.
 
     Of another XML file the name of its outermost element, of all else that it is none.
     """

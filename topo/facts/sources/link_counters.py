@@ -32,7 +32,7 @@ class LinkCounters:
     as available.
 
     unit_bytes: what 1 of data stands for. wraps_at: how many of these there are before it begins at 0 again, None if
-    unknown. made: what changes when the link is made anew. above: links whose bytes it counts once more, as the
+    unknown. made: what changes when the link is recreated. above: links whose bytes it counts once more, as the
     ports of a bond do. unread: why data cannot be read, "" where it can.
     """
 
@@ -58,6 +58,6 @@ def read_counts(reader: Reader, folder: str, files: Mapping[Way, Mapping[str, st
 def why_unread(
     reader: Reader, folder: str, files: Mapping[Way, Mapping[str, str]], counts: Mapping[Way, Mapping[str, int]]
 ) -> str:
-    """Why data of one way or both could not be read; "" where it was."""
+    """Why data of one or both directions could not be read; "" where it was."""
     path = next((f"{folder}/{files[way]['data']}" for way in Way if "data" not in counts[way]), None)
     return f"{path}: {reader.problems.get(path, 'missing, or not a number')}" if path else ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which topology file NCCL begins with, as text: NCCL_TOPO_FILE, else the one that a hypervisor's daemon provides.
 
-NCCL's function: `ncclTopoGetSystem`. What comes of it is topo_file.py.
+NCCL's function: `ncclTopoGetSystem`. The result is topo_file.py.
 """
 
 from dataclasses import dataclass

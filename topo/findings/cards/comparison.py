@@ -12,7 +12,7 @@ NODES_DIFFER = Card(
         "slowest rank, and NICs or MTUs that do not match end in hangs. It takes several nodes to see: railgauge "
         "cluster check, cluster dump, or the logs of all ranks."
     ),
-    remedy="make the nodes alike (driver, NCCL release, NCCL_* settings, NICs), or run jobs on those that are",
+    remedy="make the nodes equal (driver, NCCL release, NCCL_* settings, NICs), or run jobs on those that are",
     sure="railgauge topo diff NODE-A.tar.zst NODE-B.tar.zst",
     passes="the nodes are equal",
     reads=("captures of all nodes",),

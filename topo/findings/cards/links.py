@@ -16,7 +16,7 @@ SLOW_NODE = Card(
     ),
     remedy=(
         "check its NIC and cable (`railgauge check`: width, rate, errors), or for a GPU its NVLinks, PCIe link and "
-        "clocks (`nvidia-smi nvlink -s` and `-e`); see what else runs on its cores, and their clock (cpu-governor)"
+        "clocks (`nvidia-smi nvlink -s` and `-e`); look for other programs on its cores, and their clock (cpu-governor)"
     ),
     sure="railgauge cluster link --one-at-a-time; railgauge cluster link --bisect",
     passes="nobody stands out",
@@ -48,7 +48,7 @@ NODE_LATENCY = Card(
         "program on them, deep sleep states, interrupts on a far NUMA node."
     ),
     remedy=(
-        "see what else runs on its cores, and their clock (`railgauge check`: cpu-governor, numa-misbound); then check "
+        "look for other programs on its cores, and their clock (`railgauge check`: cpu-governor, numa-misbound); then check "
         "its NIC and cable, or for a GPU its NVLinks and PCIe link"
     ),
     sure="railgauge cluster link --one-at-a-time -b 8",
@@ -64,7 +64,7 @@ LINK_LATENCY = Card(
         "like this."
     ),
     remedy=(
-        "check cables, optics and switch ports between them; within a host see what else runs on their cores; measure "
+        "check cables, optics and switch ports between them; within a host look for other programs on their cores; measure "
         "that link alone: `railgauge link A B -b 8`"
     ),
     sure="railgauge link A B -b 8",

@@ -62,7 +62,7 @@ IOMMU_TRANSLATING = Card(
     levels=(INFO, WARN, UNKNOWN),
     about=(
         "With an IOMMU group of type DMA or DMA-FQ every address that a device sends is translated at the root "
-        "complex, so traffic between devices goes there and back. On some boards such writes get lost while every "
+        "complex, so traffic between devices takes a detour to it. On some boards such writes get lost while every "
         "query says that P2P works. On Grace, where GPUs have translation services, it costs little."
     ),
     effect="peer-to-peer traffic goes through the root complex, slower; writes may be lost or hang",

@@ -9,7 +9,7 @@ CONF_FILE_FORGOTTEN = Card(
     levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "NCCL reads NCCL_CONF_FILE, or else ~/.nccl.conf, and always /etc/nccl.conf. They apply to every job and "
-        "container that sees them, and stay after whoever wrote them to find an error has left."
+        "container that sees them, and remain after the error they were written for is found."
     ),
     remedy=(
         "remove the line from ~/.nccl.conf or /etc/nccl.conf, or the variable from the job's scripts; a value in the "

@@ -70,7 +70,7 @@ _known: dict[str, tuple[Case, tuple[Finding, ...]]] = {}
 
 
 def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
-    """Examine a node by its capture, or by the topology file if that is None. InputError if it is invalid."""
+    """Examine a node by its capture, or by the topology file if it is None. InputError if it is invalid."""
     if recording is None:
         key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
         shared = _known[key][1] if key in _known else _examined(key, Case(load_machine(path)), None)[1]

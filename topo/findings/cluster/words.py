@@ -15,7 +15,7 @@ def difference_text(one: Difference, *, more: int = 0) -> str:
     if one.what == PRESENCE and one.value is None:
         return f"{_names(one.subject, more)} missing, {most} have {_it(more)}"
     if one.what == PRESENCE:
-        return f"{_names(one.subject, more)}present, {most} do not have {_it(more)}"
+        return f"{_names(one.subject, more)} present, {most} do not have {_it(more)}"
     return f"{_about(one.subject, one.what, more)}{_value(one.what, one.value)}, {most} {_plain(one.majority)}"
 
 

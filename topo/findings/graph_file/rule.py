@@ -21,6 +21,6 @@ class Rule(FileRule[GraphFile]):
     def of_channel(
         self, level: Level, placed: Placed, message: str, *, at: Element | None = None, **more: Any
     ) -> Finding:
-        """A finding about a channel, on its line or that of an element in it; alike.py merges equal ones."""
+        """A finding about a channel, on its line or that of an element in it."""
         line = (at or placed.channel).line
         return self.finding(level, name_of(placed.graph), message, line=line, channel=placed.number, **more)

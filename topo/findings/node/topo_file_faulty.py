@@ -35,7 +35,7 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
-    """The linter's faults of the file itself, under this rule's id; without `told`, which other rules report."""
+    """The linter's faults of the file itself, under this rule's id, without those of other rules."""
     from railgauge.topo.findings.topology_file.rules import lint
 
     for finding in lint(file):

@@ -82,7 +82,5 @@ def _text(log: Log, network: Counter[Traffic], rdma: str, gdr: str, found: tuple
     if averages := log.outputs.averages:
         said.append("nccl-tests: " + ", ".join(f"{average:g} GB/s" for average in averages) + " on average")
     worst = [finding for finding in found if finding.level in (Level.FAIL, Level.WARN)]
-    said.append(
-        ", ".join(dict.fromkeys(f"{finding.level} {finding.id}" for finding in worst)) or "nothing odd was seen"
-    )
+    said.append(", ".join(dict.fromkeys(f"{finding.level} {finding.id}" for finding in worst)) or "no problem found")
     return "; ".join(said) + "."

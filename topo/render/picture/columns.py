@@ -13,7 +13,7 @@ ALONE = 2
 
 
 class Sizes:
-    """How wide parts are: devices of one kind alike, the rest as wide as what is below or what it says.
+    """How wide parts are: devices of one kind have one width, the rest as wide as what is below or what it says.
 
     Up to `alone` NICs or host ranks of one parent stand side by side; more stand on each other.
     """

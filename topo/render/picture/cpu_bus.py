@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wires between the CPUs of a host as one bus along the outer edge: each CPU reaches each other by it.
 
-NCCL's model has a wire between any two CPUs, all alike. Where a host stands on two shelves, the bus goes
+NCCL's model has a wire between any two CPUs, all equal. Where a host stands on two shelves, the bus goes
 around the left.
 """
 

