@@ -152,7 +152,7 @@ class PciState:
     """What the judge makes of a PCIe link.
 
     full is what is expected of it (of TWINS, ENDS_LANES, ENDS_SPEED), full_gb_per_s the same in GB/s of NCCL's model or
-    of the port. `many` of `among` devices of the model have that, of ENDS_SPEED are faster, of ALIKE have as little.
+    of the port. `many` of `among` devices of the model have that, for ENDS_SPEED are faster, for the last excuse the same.
     """
 
     link: PciLink

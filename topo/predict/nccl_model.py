@@ -116,8 +116,8 @@ def channels_used(plan: Plan, size: int, algorithm: Algorithm, protocol: Protoco
 
 
 def ll128_is_trusted(plan: Plan, algorithm: Algorithm) -> bool:
-    """Whether NCCL uses LL128 unasked: NVLink within, NICs near; GPUs from Volta on and alike, or from Hopper on (until
-    2.29 only alike).
+    """Whether NCCL uses LL128 unasked: NVLink within, NICs near; equal GPUs from Volta on, or any from Hopper on (until
+    2.29 only equal ones).
     """
     low, high = plan.sms
     graph = plan.graph(algorithm)

@@ -14,7 +14,7 @@ from railgauge.topo.values.node_names import folded
 
 MOST = 12  # differences that the same nodes have in common, in the text; the JSON has all
 COLUMN = 24  # characters for folded names before their text
-Told = TypeVar("Told", Difference, Split)
+Kind = TypeVar("Kind", Difference, Split)
 Row = tuple[str, str, Ink]
 """Names or a title in an ink, and their text."""
 
@@ -86,9 +86,9 @@ def _split_texts(splits: Iterable[Split]) -> list[str]:
     return _cut([split_text(first, more=more) for first, more in _folded(splits)])
 
 
-def _folded(told: Iterable[Told]) -> Iterator[tuple[Told, int]]:
+def _folded(told: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
     """Equal texts about several devices of a kind: once, with the number of further ones."""
-    found: dict[Hashable, list[Told]] = {}
+    found: dict[Hashable, list[Kind]] = {}
     for one in told:
         said = (one.value, one.majority, one.votes, one.of) if isinstance(one, Difference) else one.groups
         found.setdefault((one.subject.kind, one.what, said), []).append(one)

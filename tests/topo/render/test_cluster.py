@@ -54,7 +54,7 @@ def test_things_that_are_missing_or_too_many():
     )
     assert [line.split("  ")[-1] for line in lines[3:]] == [
         "NIC mlx5_1 (0000:01:00.0) is missing, 63 of 64 nodes have it",
-        "NIC mlx5_2 (0000:02:00.0) is there, 63 of 64 nodes do not have it",
+        "NIC mlx5_2 (0000:02:00.0) is present, 63 of 64 nodes do not have it",
         "NIC mlx5_3 (0000:03:00.0): is at 0000:99:00.0, 63 of 64 nodes 0000:03:00.0",
     ]
 

@@ -17,7 +17,7 @@ KERNEL_NAMES = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbsStack:
-    """nodes: those in /dev/infiniband, None if /dev was not read. providers: those that libibverbs is told to
+    """nodes: those in /dev/infiniband, None if /dev was not read. providers: those that libibverbs has to
     load, without ".driver"; empty also where it has them built in. uverbs: the node of each device, by its name.
     drivers: the provider that each device needs, by its name; left out if the kernel's module is unknown.
     """

@@ -16,7 +16,8 @@ SLOW_NODE = Card(
     ),
     remedy=(
         "check its NIC and cable (`railgauge check`: width, rate, errors), or for a GPU its NVLinks, PCIe link and "
-        "clocks (`nvidia-smi nvlink -s` and `-e`); look for other programs on its cores, and their clock (cpu-governor)"
+        "clocks (`nvidia-smi nvlink -s` and `-e`); look for other programs on its cores, and check their clock "
+        "(cpu-governor)"
     ),
     sure="railgauge cluster link --one-at-a-time; railgauge cluster link --bisect",
     passes="nobody stands out",
@@ -48,8 +49,8 @@ NODE_LATENCY = Card(
         "program on them, deep sleep states, interrupts on a far NUMA node."
     ),
     remedy=(
-        "look for other programs on its cores, and their clock (`railgauge check`: cpu-governor, numa-misbound); then check "
-        "its NIC and cable, or for a GPU its NVLinks and PCIe link"
+        "look for other programs on its cores, check their clock (`railgauge check`: cpu-governor, numa-misbound); "
+        "then check its NIC and cable, or for a GPU its NVLinks and PCIe link"
     ),
     sure="railgauge cluster link --one-at-a-time -b 8",
     passes="nobody stands out",
@@ -64,8 +65,8 @@ LINK_LATENCY = Card(
         "like this."
     ),
     remedy=(
-        "check cables, optics and switch ports between them; within a host look for other programs on their cores; measure "
-        "that link alone: `railgauge link A B -b 8`"
+        "check cables, optics and switch ports between them; within a host look for other programs on their cores; "
+        "measure that link alone: `railgauge link A B -b 8`"
     ),
     sure="railgauge link A B -b 8",
     passes="nobody stands out",

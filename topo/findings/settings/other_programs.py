@@ -38,7 +38,7 @@ def _interfaces(case: Case, setting: Setting) -> Opinion:
     missing = [name for name in names if name not in case.interface_names]
     if missing:
         here = ", ".join(case.interface_names)
-        why = f"{program} requires full interface names; no address or interface: {', '.join(missing)} (available: {here})"
+        why = f"{program} requires full interface names; without address: {', '.join(missing)} (available: {here})"
         return Opinion(verdict=Verdict.HARMFUL, why=why)
     return Opinion(verdict=Verdict.EFFECTIVE, why=f"{program} uses {', '.join(names)}; NCCL does not read it")
 

@@ -98,7 +98,7 @@ def _gdr(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
 
 
 def _wires(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
-    """NICs with the same guid and port share bandwidth (`ncclTopoSearchRecNet`): the file's groups differ from the machine's."""
+    """NICs of one guid and port share bandwidth (`ncclTopoSearchRecNet`): other groups than on the machine."""
     here = [(net.host, *(_number(net, there, key) for key in WIRE)) for net, there in pairs]
     real = [(net.host, *(there.number(key) for key in WIRE)) for net, there in pairs]
     for place, (net, _) in enumerate(pairs):

@@ -51,7 +51,8 @@ class Call(NamedTuple):
     """An operation as one rank called it.
 
     elements: those that must be equal in number on all ranks; None if they need not be or are unknown. The same holds
-    for dtype, op and root, "" and None. since: when it was called, in the source's format. timed_out: a watchdog gave up.
+    for dtype, op and root, "" and None. since: when it was called, in the source's
+    format. timed_out: a watchdog gave up.
     """
 
     number: int

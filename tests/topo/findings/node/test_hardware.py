@@ -79,7 +79,7 @@ def test_without_root_acs_is_unknown_and_the_groups_tell_what_was(files, says):
 def test_a_guest_does_not_know_of_acs():
     found = findings("acs-enabled", case("vm-flat"))
     assert [finding.level for finding in found] == [Level.UNKNOWN]
-    assert "guest" in found[0].message
+    assert "VM" in found[0].message
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ NET = 'name="mlx5_0" dev="0" speed="400000" port="1" guid="0x1" maxconn="131072"
         (NET, NET.replace('gdr="1"', 'gdr="0"'), "net-differs", 11, "gdr is 0 in the file, 1 on the machine"),
         ('guid="0x2"', 'guid="0x1"', "net-differs", 11, "with mlx5_1 in the file, with none on the machine"),
         ("mlx5_0", "mlx5_9x", "net-differs", 11, "the machine has no NIC mlx5_9x"),
-        ('sm="90"', 'sm="80"', "gpu-differs", 5, "20 GB/s an NVLink where there are 20.6 GB/s"),
+        ('sm="90"', 'sm="80"', "gpu-differs", 5, "20 GB/s per NVLink instead of 20.6 GB/s"),
         ('<gpu dev="0"', '<gpu dev="7"', "gpu-differs", 5, "dev is 7 in the file, 0 on the machine"),
         ('rank="0" gdr="1"', 'rank="0" gdr="0"', "gpu-differs", 5, "gdr is 0 in the file"),
     ],

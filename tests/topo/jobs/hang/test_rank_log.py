@@ -227,7 +227,7 @@ def test_watchdogs_and_flight_records_are_one_picture(tmp_path):
 def test_sources_that_contradict_each_other_say_so(tmp_path):
     write_dumps(tmp_path, {rank: dump(up_to(41, waits=41)) for rank in range(8)})
     scene = scene_of_log(tmp_path, watchdog(0, number=12))
-    assert any("do not agree on which operation rank 0 is in" in note for note in scene.notes)
+    assert any("disagree on the operation of rank 0" in note for note in scene.notes)
 
 
 @settings(max_examples=40, deadline=None)
