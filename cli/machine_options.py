@@ -34,7 +34,7 @@ From = Annotated[
 ]
 SaveCapture = Annotated[
     str | None,
-    typer.Option("--save-capture", metavar="FILE", help="Save what the answer is made of; --from FILE replays it."),
+    typer.Option("--save-capture", metavar="FILE", help="Save the data behind the answer; --from FILE replays it."),
 ]
 Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
 TopoFile = Annotated[

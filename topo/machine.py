@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from railgauge.topo.errors import InputError, UsageError
@@ -15,6 +15,7 @@ from railgauge.topo.facts.shapes import FACTS
 from railgauge.topo.facts.sources.gdr import DRIVER
 from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_settings import of_nccl
+from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive
@@ -25,6 +26,7 @@ from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
 
 DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
@@ -38,7 +40,8 @@ class Machine:
     does not have it). What is computed from it is computed once and kept.
 
     `facts`: what there is beyond the topology; None for a topology file. `environment` holds NCCL's settings where they
-    apply: on the live machine, and in a capture that was saved with them.
+    apply: on the live machine, and in a capture that was saved with them. `topo_file`: the topology file that was given
+    to start from.
     """
 
     topology: Topology
@@ -46,6 +49,7 @@ class Machine:
     host: str = ""
     facts: MachineFacts | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    topo_file: NamedFile | None = None
 
     @property
     def reader(self) -> Reader | None:
@@ -82,9 +86,12 @@ def load_machine(
     """
     reader, data = _opened(source, root)
     if reader is not None:
-        file = topology_file.load(topo_file) if topo_file is not None else None
         applied = environment if source is None else getattr(reader, "environment", {})
-        return _scanned(reader, applied, gpus, file, tolerant=tolerant)
+        if topo_file is None:
+            return _scanned(reader, applied, gpus, None, tolerant=tolerant)
+        data = read_bytes(topo_file, MAX_BYTES)
+        machine = _scanned(reader, applied, gpus, topology_file.loads(data, topo_file))
+        return replace(machine, topo_file=NamedFile(path=topo_file, text=data.decode("utf-8", "surrogateescape")))
     if gpus is not None or topo_file is not None:
         raise UsageError("--gpus and --topo-file need a machine or a capture, not a topology XML")
     path = str(source)

@@ -75,7 +75,7 @@ def check(
         from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)
-    case = Case(machine, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
+    case = Case(machine, cost=cost, gpus=gpu_list(gpus), baseline=baseline)
     findings = findings_of(case, rules)
     if baseline is not None:
         compared = compare(findings, baseline, case.host, {rule.id for rule in rules})

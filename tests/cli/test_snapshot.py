@@ -35,6 +35,7 @@ COMMANDS = [
 ]
 OTHERS = [
     ("check", "-r", "2"),
+    ("check", "--topo-file", "FOLDER/topo.xml"),
     ("topo", "bind", "--rank", "0", "--dry-run", "--", "true"),
     ("topo", "capture", "-o", "FOLDER/made.tar.gz"),
     ("topo", "lint", "FOLDER/topo.xml", "--from", "live"),
@@ -89,7 +90,7 @@ def dgx(reads, tmp_path, monkeypatch):
     built, root = load("dgx-h100"), tmp_path / "root"
     unpack(built.texts, built.links, root)
     (tmp_path / "topo.xml").write_text(in_process("topo", "dump", "--from", "@dgx-h100").stdout)
-    reads.roots = (*reads.roots, str(root))
+    reads.roots = (*reads.roots, str(root), str(tmp_path / "topo.xml"))
 
     def ask(name, facts):
         reads.note("fact", f"{root}/{name}")

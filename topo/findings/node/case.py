@@ -14,7 +14,7 @@ from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_host_file
 from railgauge.topo.facts.sources.sysfs_net import addressed
 from railgauge.topo.facts.sources.verbs import Verbs
-from railgauge.topo.findings.topology_file.elements import TopoFile, of_machine, parsed, read
+from railgauge.topo.findings.topology_file.elements import TopoFile, of_machine, parsed
 from railgauge.topo.machine import Machine, as_it_is, is_same_host
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.graph.model import System
@@ -30,8 +30,7 @@ class Case:
     """One machine, live or recorded, or a topology file alone.
 
     reader: of the machine's files and answers, None for a topology file. cost: how much a rule may ask (rule.py).
-    topo_file: a topology file that it is to begin
-    with. gpus: those that are looked at, by NVML's index; None for all. settings: in place of those in force there.
+    gpus: those that are looked at, by NVML's index; None for all. settings: in place of those in force there.
     baseline: what was known of the machine when it was as it should be; None where nothing is compared.
     """
 
@@ -40,7 +39,6 @@ class Case:
         machine: Machine,
         *,
         cost: int = 1,
-        topo_file: str | None = None,
         gpus: tuple[int, ...] | None = None,
         settings: tuple[Setting, ...] | None = None,
         baseline: "Baseline | None" = None,
@@ -50,13 +48,12 @@ class Case:
         self.reader: Reader | None = machine.reader
         self.cost = cost
         self.baseline = baseline
-        self._topo_file = topo_file
         self._gpus = gpus
         self._settings = settings
 
     def under(self, settings: tuple[Setting, ...]) -> "Case":
         """The same machine under other settings."""
-        return Case(self.machine, cost=self.cost, topo_file=self._topo_file, gpus=self._gpus, settings=settings)
+        return Case(self.machine, cost=self.cost, gpus=self._gpus, settings=settings)
 
     @cached_property
     def inventory(self) -> MachineFacts | None:
@@ -136,8 +133,8 @@ class Case:
     @property
     def named_file_unknown(self) -> bool:
         """Whether a recording leaves open which topology file is in force."""
-        told = self._topo_file is not None or self.evidence.topo_file is not None
-        return not told and self.inventory is not None and self.inventory.settings is None
+        told = self.machine.topo_file or self.evidence.topo_file
+        return told is None and self.inventory is not None and self.inventory.settings is None
 
     @cached_property
     def named_file(self) -> TopoFile | None:
@@ -145,12 +142,10 @@ class Case:
 
         InputError when it is no topology file.
         """
-        if self._topo_file is not None:
-            return read(self._topo_file, as_it_is(self.machine))
-        named = self.evidence.topo_file
+        named = self.machine.topo_file or self.evidence.topo_file
         if named is None or named.text is None:
             return None
-        return parsed(named.text.encode(), named.path, as_it_is(self.machine))
+        return parsed(named.text.encode("utf-8", "surrogateescape"), named.path, as_it_is(self.machine))
 
     @cached_property
     def sound_file(self) -> TopoFile | None:
