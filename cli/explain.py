@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
     """Explain a finding: what it is, how it shows, how to be sure, how to fix it."""
     from railgauge.topo.findings.card import cards
-    from railgauge.topo.render.card_text import card_text
+    from railgauge.topo.render.card import card_text
 
     if name not in cards():
         raise UsageError(f"unknown finding {name!r}; use one of: {', '.join(cards())}")

@@ -63,7 +63,7 @@ class Plan:
     """The network to which the devices in `nets` belong."""
 
     def is_for(self, ranks: int) -> bool:
-        """Whether it tells of so many ranks, and of no others."""
+        """Whether it describes exactly this many ranks."""
         by_rank: list[Sequence[object]] = [self.cpus, self.p2p, self.pair_gb_per_s, self.nics, self.direct]
         by_rank += [*self.p2p, *self.pair_gb_per_s]
         by_rank += [each for tree in self.trees for each in (tree.parents, tree.up, tree.down)]

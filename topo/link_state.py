@@ -8,7 +8,8 @@ A PCIe link, by the surest evidence first:
    or all devices of the model run with as few. It runs at a lower speed: degraded where most devices of the model on
    the host run faster, else at rest. The speed of a GPU's link is never held against it: it falls when the GPU rests.
 2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
-   two, can do the same, a link that can do less is below its peers, and any other is as it should be.
+   two, can do the same, a link that can do less is below its peers. Where another twin can do more, but not most of
+   them, which of them is right stays unknown; any other is as it should be.
 3. Where the twins decide nothing: a port of the NIC that is faster than the raw bit rate of the link; ports that are so
    together, where another card of the host has more lanes (cards of two ports are often built so); or a single link
    below a switch that carries more than twice as much.
@@ -184,6 +185,7 @@ def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
         own = devices.get(number, ())
         state = _bogus(link, own) or _as_it_runs(link, twins[_model(link)], alone=alone) or PciState(link=link)
         if not state.is_fault:
+            state = _unlike(state, twins[_model(link)])
             needs = _ports(link, widest.get(link.key[0], 0)) or _below(link, below.get(number, ()), own)
             state = _as_it_can(link, twins[_model(link)], needs) or state
         states.append(state)
@@ -216,7 +218,8 @@ def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Twins:
     """The cards of one model on one host: how many there are, of how many it is known what they can do, how many run
-    with so many lanes and at such a speed; and one that can do what most of them can, None where most cannot be told.
+    with so many lanes and at such a speed; one that can do what most of them can, None where there is no majority; and
+    what the best of them can do.
     """
 
     cards: int
@@ -225,6 +228,7 @@ class _Twins:
     speeds: Counter[float]
     usual: PciLink | None
     many: int
+    best: Rate
 
 
 def _twins(links: Iterable[PciLink]) -> _Twins:
@@ -239,6 +243,7 @@ def _twins(links: Iterable[PciLink]) -> _Twins:
         speeds=Counter(card.now.gt_per_s for card in cards if card.now and card.now.gt_per_s),
         usual=next(card for card in known if card.can == usual) if is_majority else None,
         many=many,
+        best=max((card.can for card in known), key=lambda can: can.gbit_per_s or 0.0, default=Rate()),
     )
 
 
@@ -284,6 +289,16 @@ def _as_it_can(link: PciLink, twins: _Twins, needs: PciState | None) -> PciState
         return None
     state = _narrow(link, Reason.TWINS, usual.gb_per_s)
     return replace(state, full=usual.can, many=twins.many, among=twins.known)
+
+
+def _unlike(state: PciState, twins: _Twins) -> PciState:
+    """Of twins that differ without a majority, or with the lesser ones in it, nobody knows which is right."""
+    own, best = state.link.can.gbit_per_s, twins.best.gbit_per_s
+    if state.verdict is not Verdict.GOOD or own is None or best is None or own >= best:
+        return state
+    if state.link.kind is Kind.OTHER:
+        return state
+    return replace(state, verdict=Verdict.UNKNOWN, reason=Reason.TWINS, full=twins.best)
 
 
 def _ports(link: PciLink, widest: int) -> PciState | None:

@@ -16,7 +16,7 @@ from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
-from railgauge.topo.render.tree import Branch, Known, branches
+from railgauge.topo.render.topology import Branch, Known, branches
 
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 

@@ -8,12 +8,12 @@ from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import System
-from railgauge.topo.render import node_json
 from railgauge.topo.render.matrix import matrix
 from railgauge.topo.render.picture import dot, page, svg
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.picture.layout import lay_out
 from railgauge.topo.render.picture.parts import Picture
+from railgauge.topo.render.topology import system_document
 
 SUFFIXES = (".svg", ".dot", ".json", ".html")
 
@@ -48,5 +48,5 @@ def _text(suffix: str, drawn: Picture, machine: Machine, system: System) -> str:
 
 def topology_document(machine: Machine, system: System) -> dict[str, Any]:
     """The document railgauge/topology/1."""
-    content = node_json.content(system, machine.topology, machine.facts)
+    content = system_document(system, machine.topology, machine.facts)
     return document("topology", machine.host, **content, warnings=list(machine.warnings))

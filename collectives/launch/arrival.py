@@ -21,7 +21,7 @@ from railgauge.transports.store.store import Store
 from railgauge.transports.store.turn_store import TurnStore
 
 CLIENT = 1
-"""Any process but 0 serves no store."""
+"""Only process 0 runs a store."""
 FIRST_WITHIN_S = 5.0
 """So long another job's process 0 has to answer that holds the port."""
 

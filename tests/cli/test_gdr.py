@@ -12,7 +12,7 @@ def test_the_matrix_and_what_proves_it():
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["mlx5_0", "mlx5_1"]
     assert lines[1].split()[:2] == ["GPU0", "yes"]
-    assert "no byte was moved" in result.stdout
+    assert "no data was moved" in result.stdout
 
 
 def test_reasons_and_remedies_with_the_status_of_findings():

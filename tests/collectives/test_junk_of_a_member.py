@@ -70,7 +70,7 @@ def runs(bootstrap, own_host=False):
     gather(bootstrap)
     connections_of(comm, bootstrap)
     boards_of(comm, bootstrap)
-    Counters(bootstrap, peers, network).passages({}, 0)
+    Counters(bootstrap, peers, network).link_traffic({}, 0)
     job = JOB(collective=Collective.ALL_REDUCE)
     tune._slowest(bootstrap, [0.1, 0.2])
     Meter(Timed(bootstrap.rank, 2), bootstrap, job, lambda: None).row(64, Dtype.FLOAT, Redop.SUM, -1, seed=0)

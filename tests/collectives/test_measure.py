@@ -100,7 +100,7 @@ def test_a_bench_passes_both_on(kind):
 
 
 def test_the_flags_reach_the_job():
-    with mock.patch("railgauge.cli.run.start", return_value=0) as start:
+    with mock.patch("railgauge.cli.run.command.start", return_value=0) as start:
         done = in_process("run", "all_reduce", "-n", "5", "-m", "3", "-w", "7", "-a", "3", "-c", "2", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     job = start.call_args.args[0]
@@ -109,7 +109,7 @@ def test_the_flags_reach_the_job():
 
 def test_without_flags_a_run_is_as_nccl_tests_has_it():
     """The defaults in its README: 20 timed iterations, 1 before, one size of 32 MiB, checked, the ranks' average."""
-    with mock.patch("railgauge.cli.run.start", return_value=0) as start:
+    with mock.patch("railgauge.cli.run.command.start", return_value=0) as start:
         done = in_process("run", "all_reduce", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     job = start.call_args.args[0]

@@ -27,7 +27,7 @@ def test_gpus_are_measured_where_there_are_some_by_all_that_moves_bytes(fake_gpu
     done = link(fake_gpus(3), *SMALL, "--json")
     got = json.loads(done.stdout)
     check("link", got)
-    assert "GPUs are measured" in done.stderr
+    assert "measuring GPUs" in done.stderr
     assert (got["status"], got["device"]) == ("ok", "cuda")
     assert [rank["gpu"] for rank in got["ranks"]] == ["0000:10:00.0", "0000:11:00.0", "0000:12:00.0"]
     assert sorted((one["by"], one["from"], one["to"]) for one in got["links"]) == sorted(
@@ -62,7 +62,7 @@ def test_matrices_of_one_way_of_both_and_of_latency(fake_gpus):
 )
 def test_without_p2p_it_goes_through_the_host_and_says_why(fake_gpus, setting, why):
     done = link(fake_gpus(2) | setting, *SMALL, "--json")
-    assert f"through memory of the host: GPUs 0-1: {why}" in done.stderr
+    assert f"using memory of the host: GPUs 0-1: {why}" in done.stderr
     assert [(one["via"], one["by"], one["path_type"]) for one in json.loads(done.stdout)["links"]] == [
         ("SHM", "copy engine", "PHB")
     ] * 2

@@ -125,7 +125,7 @@ def test_symmetric_memory_is_of_one_size(fake_gpus):
 
         on_two(part)
         """
-    wanted = ("MismatchError", "symmetric memory: rank 1 takes 20 bytes, rank 0 16")
+    wanted = ("MismatchError", "symmetric memory: rank 1 asks for 20 bytes, rank 0 for 16")
     assert told(fake_gpus, program) == 2 * f"{wanted}\n"
 
 

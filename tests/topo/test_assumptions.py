@@ -8,7 +8,7 @@ from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.explanation import explain
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.render.paths import describe
-from railgauge.topo.render.tree import Branch, branches
+from railgauge.topo.render.topology import Branch, branches
 from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.topology import Topology

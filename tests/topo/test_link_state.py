@@ -80,7 +80,10 @@ def test_what_no_end_reports_stays_unknown():
 @pytest.mark.parametrize(("narrow", "of", "marked"), [(1, 2, 0), (1, 3, 1), (2, 4, 0), (2, 5, 2), (3, 4, 0)])
 def test_twins_decide_by_strict_majority(narrow, of, marked):
     links = [link(number, can=HALF if number < narrow else FULL) for number in range(of)]
-    assert [state.reason for state in judge_pci(links)] == [Reason.TWINS] * marked + [None] * (of - marked)
+    states = judge_pci(links)
+    assert [state.reason for state in states] == [Reason.TWINS] * narrow + [None] * (of - narrow)
+    verdict = Verdict.BELOW_PEERS if marked else Verdict.UNKNOWN  # without a majority nobody knows which is right
+    assert {state.verdict for state in states[:narrow]} == {verdict}
 
 
 def test_twins_of_another_host_or_model_do_not_count():

@@ -21,8 +21,8 @@ from railgauge.topo.findings.topology_file.elements import parsed
 from railgauge.topo.findings.topology_file.rules import lint
 from railgauge.topo.machine import recorded
 from railgauge.topo.nccl.graph.model import NodeKind
-from railgauge.topo.render import node_json
 from railgauge.topo.render.picture.from_system import picture
+from railgauge.topo.render.topology import system_document
 from railgauge.topo.xml import topology_file
 
 FIXTURES = sorted(file.parent.name for file in Path(__file__).parents[2].glob("fixtures/*/*.t*"))
@@ -180,7 +180,7 @@ def marked(one):
 
 
 def in_json(one):
-    nodes = node_json.content(one.system, one.machine.topology, one.inventory)["nodes"]
+    nodes = system_document(one.system, one.machine.topology, one.inventory)["nodes"]
     return subjects((node.get("bus_id"), fault) for node in nodes for fault in node.get("faults", ()))
 
 

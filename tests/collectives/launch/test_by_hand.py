@@ -48,7 +48,7 @@ def test_with_a_secret_the_one_that_comes_late_alone_is_refused():
     late = start(1, port, **secret)
     _, said = late.communicate(timeout=HANGS_AFTER_S)
     assert late.returncode == 2
-    assert "may not join: two processes came as rank 1" in said
+    assert "cannot join: two processes came as rank 1" in said
     assert [rank.poll() for rank in ranks] == [None, None]
     for rank in ranks:
         rank.terminate()

@@ -56,7 +56,9 @@ def test_a_row_tells_what_nccl_takes(tree):
 
 def test_gids_of_one_address_share_a_line(tree):
     assert "GID 0 (RoCE v1), 1 (RoCE v2)  fe80::ac0:ebff:feda:1cfb  link-local  bond0" in text(tree)
-    assert "GID 2 (RoCE v1), 3 (RoCE v2)  192.0.2.7  bond0  <- NCCL uses 3: the first with RoCE v2, IPv4" in text(tree)
+    assert "GID 2 (RoCE v1), 3 (RoCE v2)  192.0.2.7  bond0  <- NCCL uses 3: first entry with RoCE v2, IPv4" in text(
+        tree
+    )
 
 
 def test_settings_that_take_ports_away_are_told(tree):

@@ -5,7 +5,7 @@ from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.node_links import node_links
-from railgauge.topo.render.tree import Branch, Known, branches
+from railgauge.topo.render.topology import Branch, Known, branches
 
 
 def lines(name: str) -> list[Branch]:

@@ -20,7 +20,7 @@ def _check(case: Case) -> Iterator[Finding]:
     if works is None:
         yield RULE.unknown(case.host, why, **evidence)
     elif not works and gdr.peer_memory:
-        yield RULE.finding(Level.INFO, case.host, f"{why}; the peer-memory module serves", fix=False, **evidence)
+        yield RULE.finding(Level.INFO, case.host, f"{why}; using the peer-memory module (OK)", fix=False, **evidence)
     elif not works:
         level = Level.WARN if in_reach(case) else Level.INFO
         yield RULE.finding(level, case.host, f"{why}, and there is no peer-memory module", **evidence)

@@ -36,7 +36,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 Level.FAIL, gpu.bus_id, message, effect=RULE.card.effect, state=fabric.state, status=fabric.status
             )
     if silent:
-        yield RULE.unknown(silent[0], f"NVML tells no fabric state of {len(silent)} GPUs", gpus=silent)
+        yield RULE.unknown(silent[0], f"NVML reports no fabric state for {len(silent)} GPUs", gpus=silent)
 
 
 def _of_another_release(case: Case) -> Iterator[Finding]:

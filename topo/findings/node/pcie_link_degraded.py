@@ -30,11 +30,20 @@ def _check(case: Case) -> Iterator[Finding]:
         elif state.is_fault and state.reason is not Reason.BOGUS:
             yield pcie_link_degraded.below_peers(RULE, state)
     if case.inventory is None and not any(state.is_fault for state in states):
-        yield RULE.unknown(case.host, "a topology file does not tell what links run at; in it none is narrow")
+        unlike = any(state.reason is Reason.TWINS for state in states)
+        rest = "" if unlike else "; no link in the file is narrower or slower than expected"
+        yield RULE.unknown(case.host, f"current link width unknown (topology file only){rest}")
+    yield from (_unlike(state) for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS)
     if silent := _silent(states):
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
-        message = f"the width of the link of {silent[0]}{others} is not told; for a guest look on its host"
+        message = f"{silent[0]}{others}: link width not exposed (VM?); check on the host"
         yield RULE.unknown(silent[0], message, devices=silent)
+
+
+def _unlike(state: PciState) -> Finding:
+    bus_id = state.link.bus_id
+    message = f"its link is {state.link.can.text}, another device of the model has {state.full.text}: by design?"
+    return RULE.unknown(bus_id, message, link=state.link.can.text, best=state.full.text)
 
 
 def _states(case: Case) -> list[PciState]:
@@ -43,7 +52,7 @@ def _states(case: Case) -> list[PciState]:
 
 def _silent(states: Iterable[PciState]) -> list[str]:
     """The devices of which sysfs does not tell what the link runs at; a virtual function has no link of its own."""
-    links = [state.link for state in states if state.verdict is Verdict.UNKNOWN]
+    links = [state.link for state in states if state.verdict is Verdict.UNKNOWN and not state.reason]
     return [link.bus_id for link in links if link.now is not None and not link.virtual]
 
 

@@ -18,9 +18,11 @@ def _check(case: Case) -> Iterator[Finding]:
     works, why = by_dma_buf(case)
     evidence: dict[str, Any] = {"peer_memory": [], "dma_buf": works, "driver": case.inventory.gdr.driver}
     if works:
-        yield RULE.finding(Level.INFO, case.host, "no peer-memory module: DMA-BUF serves", fix=False, **evidence)
+        yield RULE.finding(
+            Level.INFO, case.host, "nvidia_peermem not loaded; using DMA-BUF (OK)", fix=False, **evidence
+        )
     elif works is None:
-        yield RULE.unknown(case.host, f"no peer-memory module is loaded; whether DMA-BUF serves: {why}", **evidence)
+        yield RULE.unknown(case.host, f"nvidia_peermem not loaded; whether DMA-BUF works is unknown: {why}", **evidence)
     elif not in_reach(case):
         told = "no peer-memory module is loaded; no NIC is near enough to a GPU for GPUDirect RDMA either"
         yield RULE.finding(Level.INFO, case.host, told, fix=False, **evidence)

@@ -103,6 +103,7 @@ def strokes(channel: Channel, boxes: dict[str, Box], top: float, bottom: float) 
             kind=wire.kind,
             width=stroke_width(wire.gb_per_s),
             note=wire.note,
+            bad=wire.problem is not None,
             share=wire.share,
             label=wire.label,
             label_at=_clear_spot(wire.label, (a, b), y, [other for other, _ in ways if other is not points]),

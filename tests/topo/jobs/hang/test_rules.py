@@ -11,14 +11,14 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.hang.model import named
 from railgauge.topo.jobs.hang.rules.rules import RULES
 from railgauge.topo.jobs.hang.standstill import Standstill
-from railgauge.topo.render.card_text import card_text
+from railgauge.topo.render.card import card_text
 
 DOCS = (Path(__file__).parents[4] / "docs" / "guide" / "hang.md").read_text()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_rule_is_documented(rule):
-    assert f"| `{rule.id}` |" in DOCS
+    assert f"[`{rule.id}`](../reference/findings.md#{rule.id})" in DOCS
     assert rule.card.title in card_text(rule.card)
     assert Level.PASS not in rule.card.levels
 

@@ -17,11 +17,11 @@ from tests.topo.small_machines import C2C, SWITCHED, gpu, net, nic, nvlink, swit
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.render import node_json
 from railgauge.topo.render.matrix import matrix
 from railgauge.topo.render.picture import dot, page, svg
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.picture.layout import lay_out
+from railgauge.topo.render.topology import system_document
 from railgauge.topo.xml import topology_file
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -75,7 +75,7 @@ def page_of(described, inventory=None, title="test"):
 
 
 def json_of(described, inventory=None, title="test"):
-    return json.dumps(node_json.content(build_system(described), described, inventory), indent=1) + "\n"
+    return json.dumps(system_document(build_system(described), described, inventory), indent=1) + "\n"
 
 
 @pytest.mark.parametrize(("suffix", "text_of"), [("svg", svg_of), ("dot", dot_of), ("json", json_of)])
@@ -179,7 +179,7 @@ def test_graphviz_reads_it(described):
 
 def test_json_has_all_nodes_links_and_limits():
     system = build_system(mesh())
-    content = node_json.content(system, mesh())
+    content = system_document(system, mesh())
     assert [node["id"] for node in content["nodes"]] == [node.id for node in system.nodes]
     assert len(content["links"]) == len(system.links)
     local = next(link for link in content["links"] if link["kind"] == "LOC")
@@ -189,12 +189,12 @@ def test_json_has_all_nodes_links_and_limits():
 
 
 def test_json_tells_what_is_wrong_where_it_is():
-    nodes = node_json.content(build_system(superchip()), superchip())["nodes"]
+    nodes = system_document(build_system(superchip()), superchip())["nodes"]
     assert {node["id"]: node["faults"] for node in nodes if "faults" in node} == {
         "NIC/0-103000": ["carries 24 GB/s, a port of it 50"]
     }
 
 
 def test_virtual_nics_have_no_place_on_pci():
-    nodes = node_json.content(build_system(topology(net(0))), topology(net(0)))["nodes"]
+    nodes = system_document(build_system(topology(net(0))), topology(net(0)))["nodes"]
     assert not any("pci" in node for node in nodes)

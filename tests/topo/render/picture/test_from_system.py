@@ -13,6 +13,7 @@ from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.picture.facts import cores_text
 from railgauge.topo.render.picture.from_system import picture
+from railgauge.topo.render.picture.layout import lay_out
 from railgauge.topo.render.picture.parts import Picture
 from railgauge.topo.xml import topology_file
 
@@ -72,6 +73,7 @@ def test_an_nvlink_of_a_mesh_that_one_gpu_lacks_is_marked_with_its_wire(tmp_path
         ("GPU0", ("11 of 12 NVLinks are up",))
     ]
     assert [wire.label for wire in drawing.wires if wire.problem] == ["NV3"]
+    assert [stroke.label for stroke in lay_out(drawing).strokes if stroke.bad and stroke.label] == ["NV3"]
 
 
 def test_a_switch_that_nccl_counts_as_part_of_another_is_marked_there():

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as an indented tree: CPUs, what hangs below each, and with how much bandwidth."""
+"""The machine as NCCL models it (railgauge/topology/1): as an indented tree, CPUs, what is below each and with how much
+bandwidth; and as plain data, nodes, links and the facts about each.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from railgauge.topo.link_state import PciState
+from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
-from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, net_name, speed_text
-from railgauge.topo.render.node_links import Fault, NodeLinks
+from railgauge.topo.render.node_links import Fault, NodeLinks, node_links
 from railgauge.topo.values.spans import listed
+from railgauge.topo.xml.topology import Topology
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
@@ -92,3 +97,46 @@ def _side_links(system: System, node: Node) -> str:
 def _count(node: Node, link: Link) -> str:
     """How many NVLinks that is; only a card tells, by its generation."""
     return f" (NV{nvlink_count(node, link.gb_per_s)})" if link.kind is LinkKind.NVL and node.sm else ""
+
+
+PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
+
+
+def system_document(system: System, topology: Topology, inventory: MachineFacts | None = None) -> dict[str, Any]:
+    """{"nodes": [...], "links": [...]}; links one way each, gb_per_s null where NCCL's model has no limit."""
+    links = node_links(system, topology, inventory)
+    nodes = []
+    for node in system.nodes:
+        faults = [fault.full for fault in links.faults(node)]
+        nodes.append(_node_record(node, links.pci_of(node), inventory) | ({"faults": faults} if faults else {}))
+    return {"nodes": nodes, "links": [_link_record(link) for link in system.links]}
+
+
+def _node_record(node: Node, state: PciState | None, inventory: MachineFacts | None) -> dict[str, Any]:
+    """What a kind does not have, or nobody told, is left out."""
+    known: dict[str, Any] = {"id": node.id, "kind": node.kind.value, "host_index": node.system}
+    known |= {key: value for key in PLAIN if (value := getattr(node, key)) is not None}
+    if node.cpus:
+        known["cores"] = listed(node.cpus)
+    gpu = inventory.gpu(node.bus_id) if inventory and node.sm is not None else None
+    if gpu and gpu.name:
+        known["model"] = gpu.name
+    if state:
+        known["pci"] = _pci_record(state)
+    return known
+
+
+def _pci_record(state: PciState) -> dict[str, Any]:
+    link, now = state.link, state.link.now or Rate()
+    return {
+        "gt_per_s": link.can.gt_per_s,
+        "lanes": link.can.lanes,
+        "gb_per_s": link.gb_per_s,
+        "now_gt_per_s": now.gt_per_s,
+        "now_lanes": now.lanes,
+    }
+
+
+def _link_record(link: Link) -> dict[str, Any]:
+    limit = link.gb_per_s if link.gb_per_s < LOCAL_GB_PER_S else None
+    return {"from": link.source, "to": link.target, "kind": link.kind.value, "gb_per_s": limit}
