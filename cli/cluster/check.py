@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from railgauge.topo.findings.cluster.examination import Examined
     from railgauge.topo.findings.cluster.folder import NodeFile, Unread
     from railgauge.topo.findings.cluster.folding import Folded
+    from railgauge.topo.findings.cluster.reach import ClusterReach
     from railgauge.topo.findings.cluster.report import Report
     from railgauge.topo.findings.cluster.rules.reachability import Reached
 
