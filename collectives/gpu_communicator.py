@@ -319,7 +319,7 @@ class GpuCommunicator(Collectives):
         told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
-                raise MismatchError(f"symmetric memory: rank {rank} takes {bytes_} bytes, rank 0 {told[0][0]}")
+                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
         theirs = [one[self.rank] for _, one in told]
         return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
 

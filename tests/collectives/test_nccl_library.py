@@ -52,7 +52,7 @@ def test_what_the_loader_does_not_find_is_looked_for_in_pythons_packages(opened,
 def test_a_rank_with_another_release_is_named_beside_rank_0(versions, other, monkeypatch):
     monkeypatch.setattr(NcclCommunicator, "_open", lambda _self: {})
     told = [{"version": version, "id": "00"} for version in versions]
-    group = SimpleNamespace(rank=0, world_size=len(versions), all_gather=lambda _own: told)
+    group = SimpleNamespace(rank=0, world_size=len(versions), all_gather=lambda _own, _kind: told)
     with pytest.raises(
         MismatchError, match=f"^rank {other} has NCCL {versions[other]}, rank 0 2.28.9: install one version$"
     ):

@@ -44,7 +44,7 @@ def test_a_rank_that_could_not_be_reached_is_named():
     assert found.text.startswith("rank 3 of communicator 0 (of all ranks), 4 ranks: not answering")
     assert list(scene.notes) == [
         "the run ended: rank 3 is gone",
-        "state of the ranks:  ranks 0-2 wait in all_reduce #7 for rank 3, which does not answer",
+        "state of the ranks: ranks 0-2 wait in all_reduce #7 for rank 3, which does not answer",
     ]
 
 

@@ -16,7 +16,7 @@ from railgauge.transports.peer import this_peer
 PORTS = [IbPort(f"mlx5_{n}", 1, "Ethernet", 3, f"10.77.{n}.1") for n in range(2)]
 ONE = Found(devices=(IbDevice(0, (PORTS[0],)),))
 MERGED = Found(devices=(IbDevice(2, tuple(PORTS)),))
-DOWN = Found(why_not="mlx5_0:1: it is DOWN")
+DOWN = Found(why_not="mlx5_0:1: port state is DOWN")
 NONE = Found(why_not="no RDMA device", expected=False)
 
 
@@ -59,7 +59,7 @@ def test_a_nic_that_no_plan_names_is_the_first(monkeypatch):
 
 def test_one_rank_without_takes_all_to_sockets_and_is_named(monkeypatch, capsys):
     got = chosen(monkeypatch, ONE, DOWN, ONE)
-    why = "rank 1 on host1: mlx5_0:1: it is DOWN"
+    why = "rank 1 on host1: mlx5_0:1: port state is DOWN"
     assert [(one.name, one.why_not_ib) for one in got] == [("NET/Socket", why)] * 3
     assert capsys.readouterr().err == f"railgauge: over NET/Socket, not NET/IB: {why}\n"
 
@@ -93,12 +93,12 @@ def test_hosts_without_devices_are_nothing_to_speak_of(monkeypatch, capsys):
 def test_a_network_that_was_asked_for_and_is_not_there_ends_the_run(monkeypatch):
     errors = chosen(monkeypatch, ONE, DOWN, settings={"NCCL_NET": "IB"})
     assert all(isinstance(error, UnavailableError) for error in errors)
-    assert str(errors[0]) == "NCCL_NET=IB, but rank 1 on host1: mlx5_0:1: it is DOWN"
+    assert str(errors[0]) == "NCCL_NET=IB, but rank 1 on host1: mlx5_0:1: port state is DOWN"
 
 
 def test_a_setting_that_no_queue_pair_has_ends_the_run(monkeypatch):
     errors = chosen(monkeypatch, ONE, ONE, settings={"NCCL_IB_TIMEOUT": "99"})
-    assert any(isinstance(error, UsageError) and "from 0 to 31" in str(error) for error in errors)
+    assert any(isinstance(error, UsageError) and "out of range 0..31" in str(error) for error in errors)
 
 
 def test_a_setting_of_gids_that_is_none_ends_the_run_even_where_sockets_would_do(monkeypatch):
