@@ -29,9 +29,8 @@ def _check(case: Case) -> Iterator[Finding]:
             yield _slow(case, state, predict=state.is_fault and predicted <= MOST_PREDICTED)
         elif state.is_fault and state.reason is not Reason.BOGUS:
             yield pcie_link_degraded.below_peers(RULE, state)
-    if case.inventory is None and not any(state.is_fault for state in states):
-        unlike = any(state.reason is Reason.TWINS for state in states)
-        rest = "" if unlike else "; no link in the file is narrower or slower than expected"
+    if case.inventory is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
+        rest = "" if any(state.reason for state in states) else "; no link in the file is narrower or slower than expected"
         yield RULE.unknown(case.host, f"current link width unknown (topology file only){rest}")
     yield from (_unlike(state) for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS)
     if silent := _silent(states):
