@@ -88,7 +88,7 @@ def _cpu(node: Node) -> str:
 
 
 def _side_links(system: System, node: Node, marks: str) -> str:
-    """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU; marks of NVLinks follow the last of those."""
+    """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU; `marks` follow the last NVLink."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
     lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
     place = max((number for number, link in enumerate(side, 1) if link.kind is LinkKind.NVL), default=0)

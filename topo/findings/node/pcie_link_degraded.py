@@ -30,7 +30,8 @@ def _check(case: Case) -> Iterator[Finding]:
         elif state.is_fault and state.reason is not Reason.BOGUS:
             yield pcie_link_degraded.below_peers(RULE, state)
     if case.inventory is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
-        rest = "" if any(state.reason for state in states) else "; no link in the file is narrower or slower than expected"
+        sound = not any(state.reason for state in states)
+        rest = "; no link in the file is narrower or slower than expected" if sound else ""
         yield RULE.unknown(case.host, f"current link width unknown (topology file only){rest}")
     yield from (_unlike(state) for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS)
     if silent := _silent(states):
