@@ -7,7 +7,7 @@ import pytest
 from tests.topo.nvlinks_down import with_nvlinks_down
 from tests.topo.small_machines import C2C, SWITCHED, gpu, nvlink, switch, topology
 
-from railgauge.topo.link_state import Excuse, Kind, PciLink, Rate, Reason, Verdict, judge_pci
+from railgauge.topo.link_state import EndpointKind, Excuse, PciLink, Rate, Reason, Verdict, judge_pci
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.link_facts import nvlink_states, pci_states
 from railgauge.topo.xml import topology_file
@@ -32,7 +32,7 @@ def test_links_have_the_words_people_use(gt_per_s, lanes, text):
     assert Rate(gt_per_s=gt_per_s, lanes=lanes).text == text
 
 
-def link(number, *, kind=Kind.NIC, can=FULL, now=FULL, ends=FULL, **more):
+def link(number, *, kind=EndpointKind.NIC, can=FULL, now=FULL, ends=FULL, **more):
     """A link of one model, which runs at `now`."""
     short = now.lanes < ends.lanes if now and ends and now.lanes and ends.lanes else None
     facts = {"key": ("0", number << 12), "bus_id": f"0000:{number:02x}:00.0", "model": ("0x1", "0x2"), "short": short}
@@ -58,10 +58,10 @@ def test_devices_that_share_lanes_alike_and_a_device_alone_have_fewer_by_design(
 @pytest.mark.parametrize(
     ("kind", "slow", "found"),
     [
-        (Kind.NIC, 1, (Verdict.DEGRADED, Reason.ENDS_SPEED, None)),
-        (Kind.SWITCH, 1, (Verdict.DEGRADED, Reason.ENDS_SPEED, None)),
-        (Kind.NIC, 2, (Verdict.BY_DESIGN, Reason.ENDS_SPEED, Excuse.AT_REST)),
-        (Kind.GPU, 1, GOOD),
+        (EndpointKind.NIC, 1, (Verdict.DEGRADED, Reason.ENDS_SPEED, None)),
+        (EndpointKind.SWITCH, 1, (Verdict.DEGRADED, Reason.ENDS_SPEED, None)),
+        (EndpointKind.NIC, 2, (Verdict.BY_DESIGN, Reason.ENDS_SPEED, Excuse.AT_REST)),
+        (EndpointKind.GPU, 1, GOOD),
     ],
 )
 def test_a_lower_speed_counts_where_most_of_the_kind_run_faster_and_never_of_a_gpu(kind, slow, found):

@@ -10,7 +10,7 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.ib import agreement as module
 from railgauge.transports.ib.device import Found, IbDevice, IbPort
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.network import SOCKETS, Nic, choose_network
+from railgauge.transports.network import SOCKETS, PeerNic, choose_network
 from railgauge.transports.peer import this_peer
 
 PORTS = [IbPort(f"mlx5_{n}", 1, "Ethernet", 3, f"10.77.{n}.1") for n in range(2)]
@@ -46,7 +46,7 @@ def test_ranks_that_all_have_nics_use_them(monkeypatch):
     assert got[0].devices == ONE.devices
     assert got[0].nics == got[1].nics
     assert got[0].nics[1] == (
-        Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"], 2 * ["Ethernet"]),
+        PeerNic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"], 2 * ["Ethernet"]),
     )
     assert got[0].why_not_ib is None
 

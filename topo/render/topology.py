@@ -12,7 +12,7 @@ from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, net_name, speed_text
-from railgauge.topo.render.node_links import Fault, NodeLinks, node_links
+from railgauge.topo.render.node_links import LinkFault, NodeLinks, node_links
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
@@ -20,7 +20,7 @@ DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class TopologyFacts:
     """Facts beyond the System: its links as they were judged, and the model of a GPU by bus id."""
 
     links: NodeLinks = field(default_factory=NodeLinks)
@@ -37,12 +37,12 @@ class Branch:
     below: tuple["Branch", ...]
 
 
-def branches(system: System, known: Known | None = None) -> tuple[Branch, ...]:
+def branches(system: System, known: TopologyFacts | None = None) -> tuple[Branch, ...]:
     """One branch for each CPU node."""
-    return tuple(_branch(system, known or Known(), cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
+    return tuple(_branch(system, known or TopologyFacts(), cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
 
 
-def _branch(system: System, known: Known, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
+def _branch(system: System, known: TopologyFacts, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
     seen = passed | {node.id}
     below = tuple(
         _branch(system, known, system.node(down.target), down, seen)
@@ -64,11 +64,11 @@ def _wire(link: Link | None, pci: PciState | None) -> str:
     return f"{link.kind} {speed_text(link.gb_per_s)}{width}{' (assumed)' if link.assumed else ''}  "
 
 
-def _marks(faults: list[Fault]) -> str:
+def _marks(faults: list[LinkFault]) -> str:
     return "".join(f"  <- {fault.full}" for fault in faults)
 
 
-def _facts(node: Node, link: Link | None, known: Known) -> str:
+def _facts(node: Node, link: Link | None, known: TopologyFacts) -> str:
     if node.kind is NodeKind.GPU:
         model = known.models.get(node.bus_id or "")
         rank = node.rank if node.rank is not None else "-"

@@ -7,7 +7,7 @@ from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.node_links import node_links
-from railgauge.topo.render.topology import Branch, Known, branches
+from railgauge.topo.render.topology import Branch, TopologyFacts, branches
 
 
 def lines(name: str) -> list[Branch]:
@@ -18,7 +18,7 @@ def lines(name: str) -> list[Branch]:
     inventory = MachineFacts(machine.reader)
     models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name}
     system = build_system(machine.topology)
-    known = Known(links=node_links(system, machine.topology, inventory), models=models)
+    known = TopologyFacts(links=node_links(system, machine.topology, inventory), models=models)
     return [one for branch in branches(system, known) for one in below(branch)]
 
 

@@ -32,7 +32,7 @@ def load(path: str) -> tuple[str, tuple[Finding, ...]]:
     try:
         document = all_printable(json_value(data))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"no JSON: {error}", path) from None
+        raise InputError(f"not JSON: {error}", path) from None
     listed = document.get("findings") if isinstance(document, dict) else None
     if not isinstance(listed, list) or document.get("schema") != SCHEMA:
         raise InputError(f"no document {SCHEMA}, {WRITTEN_BY}", path)

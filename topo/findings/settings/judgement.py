@@ -26,7 +26,7 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.findings.node.setting_harm import direct, harm_of, with_p2p
 from railgauge.topo.findings.settings.other_programs import judged_other
 from railgauge.topo.findings.settings.selection import Selection, select
-from railgauge.topo.findings.settings.verdict import Opinion, Verdict
+from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.nccl.settings.validity import fault_of, is_default
 
@@ -67,7 +67,7 @@ def judge(case: Case, setting: Setting) -> Judgement:
         raise
     except Exception as error:
         failure = failed(setting.name, case.host, error)
-        opinion = Opinion(verdict=Verdict.UNKNOWN, why=failure.message)
+        opinion = Opinion(verdict=SettingVerdict.UNKNOWN, why=failure.message)
     return Judgement(setting=setting, opinion=opinion, without=_without(setting, other), failure=failure)
 
 
@@ -75,13 +75,13 @@ def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> 
     if not setting.name.startswith(PREFIX):
         return judged_other(case, setting)
     if not setting.value:
-        return Opinion(verdict=Verdict.HARMLESS, why="it is empty, which is as if it was not set")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is empty, which is as if it was not set")
     if fault := fault_of(setting):
-        verdict = Verdict.IGNORED if fault.ignored else Verdict.HARMFUL
+        verdict = SettingVerdict.IGNORED if fault.ignored else SettingVerdict.HARMFUL
         rule = nccl_setting_ignored.RULE if fault.ignored else nccl_setting_invalid.RULE
         return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
     if finding := _finding(case, setting):
-        return Opinion(verdict=Verdict.HARMFUL, why=finding.message, finding=finding.id)
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=finding.message, finding=finding.id)
     if opinion := _harmful(case, setting):
         return opinion
     special = SPECIAL.get(setting.name)
@@ -104,54 +104,56 @@ def _harmful(case: Case, setting: Setting) -> Opinion | None:
     if harm is None or harm.level is Level.INFO:
         return None
     why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
-    return Opinion(verdict=Verdict.HARMFUL, why=why, finding=rule.id)
+    return Opinion(verdict=SettingVerdict.HARMFUL, why=why, finding=rule.id)
 
 
 def _plain(setting: Setting) -> Opinion:
     known = KNOWN[setting.name]
     if is_default(known, setting.value):
-        return Opinion(verdict=Verdict.HARMLESS, why="it is the default")
-    return Opinion(verdict=Verdict.EFFECTIVE, why=known.meaning)
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is the default")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=known.meaning)
 
 
 def _interfaces(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if now.interfaces is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
-    verdict = Verdict.HARMLESS if now.interfaces == other.interfaces else Verdict.EFFECTIVE
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="which interfaces have an address is not known there")
+    verdict = SettingVerdict.HARMLESS if now.interfaces == other.interfaces else SettingVerdict.EFFECTIVE
     return Opinion(verdict=verdict, why=f"it takes {', '.join(now.interfaces)}")
 
 
 def _hca(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     names, all_names = [port.name for port in now.ports], [port.name for port in other.ports]
     if not all_names:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port here is in use")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="no RDMA port here is in use")
     left = [name for name in all_names if name not in names]
-    verdict = Verdict.EFFECTIVE if left else Verdict.HARMLESS
+    verdict = SettingVerdict.EFFECTIVE if left else SettingVerdict.HARMLESS
     return Opinion(verdict=verdict, why=f"it takes {', '.join(names)}" + (f", not {', '.join(left)}" if left else ""))
 
 
 def _gid(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     roce = [port for port in now.ports if port.link_layer == "Ethernet"]
     if not roce:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RoCE port here is in use, and InfiniBand does not read it")
+        return Opinion(
+            verdict=SettingVerdict.HARMLESS, why="no RoCE port here is in use, and InfiniBand does not read it"
+        )
     own = {port.name: port.gid_index for port in other.ports}
     if any(port.gid is None for port in roce):
-        return Opinion(verdict=Verdict.UNKNOWN, why="the GIDs of its ports are not recorded")
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="the GIDs of its ports are not recorded")
     if all(own.get(port.name) == port.gid_index for port in roce):
         why = "NCCL 2.21 and later come to the same by themselves, and still do when addresses change"
-        return Opinion(verdict=Verdict.HARMLESS, why=why)
+        return Opinion(verdict=SettingVerdict.HARMLESS, why=why)
     differ = ", ".join(f"{port.name} {own.get(port.name)}" for port in roce if own.get(port.name) != port.gid_index)
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
 
 
 def _for_rdma(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Numbers of RDMA's, which nothing reads where no port is in use."""
     if not now.ports:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port here is in use, so nothing reads it")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="no RDMA port here is in use, so nothing reads it")
     if is_default(KNOWN[setting.name], setting.value):
         return None
     number = parameter({setting.name: setting.value}, setting.name, 0)
-    return Opinion(verdict=Verdict.EFFECTIVE, why=_of_rdma(setting.name, number, now))
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=_of_rdma(setting.name, number, now))
 
 
 def _of_rdma(name: str, number: int, now: Selection) -> str:
@@ -171,13 +173,15 @@ def _switch(case: Case, setting: Setting, now: Selection, other: Selection) -> O
     """What turns off a part of NCCL, and takes nothing from this machine."""
     if not parameter({setting.name: setting.value}, setting.name, 0):
         return None
-    return Opinion(verdict=Verdict.HARMLESS, why="what it turns off is not here")
+    return Opinion(verdict=SettingVerdict.HARMLESS, why="what it turns off is not here")
 
 
 def _net(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if setting.value.lower() in ("ib", "socket"):
-        return Opinion(verdict=Verdict.HARMLESS, why="NCCL would take it by itself")
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"the network of a plugin that calls itself {setting.value}, or none")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="NCCL would take it by itself")
+    return Opinion(
+        verdict=SettingVerdict.EFFECTIVE, why=f"the network of a plugin that calls itself {setting.value}, or none"
+    )
 
 
 def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
@@ -188,27 +192,35 @@ def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Op
     else:
         same = direct(case, own=False) == direct(rest, own=False)
         what = "GPUDirect RDMA between the same GPUs and NICs"
-    return Opinion(verdict=Verdict.HARMLESS, why=f"without it there is {what}") if same else None
+    return Opinion(verdict=SettingVerdict.HARMLESS, why=f"without it there is {what}") if same else None
 
 
 def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Numbers of the socket transport, which carries no data where RDMA does."""
-    return Opinion(verdict=Verdict.HARMLESS, why="RDMA carries the data, so nothing reads it") if now.ports else None
+    return (
+        Opinion(verdict=SettingVerdict.HARMLESS, why="RDMA carries the data, so nothing reads it")
+        if now.ports
+        else None
+    )
 
 
 def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     path = in_folder(case.reader, setting.value) if case.reader else setting.value
     if case.reader is None or not case.reader.knows(path):
-        return Opinion(verdict=Verdict.UNKNOWN, why="whether the file is there, and right, is seen on the machine only")
+        return Opinion(
+            verdict=SettingVerdict.UNKNOWN, why="whether the file is there, and right, is seen on the machine only"
+        )
     if case.reader.realpath(path) is None:
-        return Opinion(verdict=Verdict.HARMFUL, why=f"there is no {setting.value}: NCCL goes on without")
-    return Opinion(verdict=Verdict.EFFECTIVE, why="NCCL begins with it; railgauge topo lint tells whether it is right")
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=f"there is no {setting.value}: NCCL goes on without")
+    return Opinion(
+        verdict=SettingVerdict.EFFECTIVE, why="NCCL begins with it; railgauge topo lint tells whether it is right"
+    )
 
 
 def _debug(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     if setting.value.upper() != "TRACE":
         return None
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"calls and steps are printed where {SEE_DEBUG}")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"calls and steps are printed where {SEE_DEBUG}")
 
 
 SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | None]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class SettingVerdict(StrEnum):
     """effective: it changes something. harmless: all stays as it would be without it. ignored: nothing reads it.
     harmful: it breaks or slows something down. unknown: the machine does not tell.
     """
@@ -21,6 +21,6 @@ class Verdict(StrEnum):
 class Opinion:
     """A verdict with its reason; finding is the id of the rule that says the same, None without one."""
 
-    verdict: Verdict
+    verdict: SettingVerdict
     why: str
     finding: str | None = None

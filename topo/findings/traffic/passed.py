@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, LinkCounters
 
 OLD_WRAP = 1 << 32
 """Where the counters of older devices begin at 0 again, of which nobody says that they have only 32 bits."""
@@ -21,7 +21,7 @@ class Passed:
     dropped: int | None = None
 
 
-def passed(before: LinkCounters | None, after: LinkCounters | None, way: Way) -> Passed:
+def passed(before: LinkCounters | None, after: LinkCounters | None, way: ByteDirection) -> Passed:
     """Compare two readings of one link; one is None where the link was not there."""
     if before is None or after is None:
         return Passed(why="it was made meanwhile" if before is None else "it went away meanwhile")

@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.topo.findings.traffic.links import link
 
-from railgauge.topo.facts.sources.link_counters import LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.passage import Passage
@@ -15,7 +15,7 @@ from railgauge.topo.render.traffic import MOST_LINES, passage_lines
 from railgauge.transports.typed import jsonable, read_as
 
 MB = 1_000_000
-SENT, RECEIVED = Way.SENT, Way.RECEIVED
+SENT, RECEIVED = ByteDirection.SENT, ByteDirection.RECEIVED
 
 
 def judged(planned, *links, before=None):
@@ -90,15 +90,15 @@ def test_too_little_to_tell_from_other_traffic_is_unknown():
 
 
 def test_a_plan_beyond_what_a_counter_holds_is_unknown():
-    counter = link("GPU0 PCIe", 10 * MB, 1, kind=LinkKind.PCIE, wraps_at=1 << 32)
+    counter = link("GPU0 PCIe", 10 * MB, 1, kind=CounterKind.PCIE, wraps_at=1 << 32)
     assert judged({("GPU0 PCIe", SENT): 5000 * MB}, counter)["GPU0 PCIe", SENT].level is Level.UNKNOWN
 
 
 def test_memory_and_links_without_counters_are_unknown():
     got = judged({(MEMORY, SENT): 9 * MB, ("eth7", RECEIVED): 9 * MB})
     assert {(one.kind, one.level, one.why) for one in got.values()} == {
-        (LinkKind.MEMORY, Level.UNKNOWN, "memory has no counter"),
-        (LinkKind.INTERFACE, Level.UNKNOWN, "there are no counters of that name"),
+        (CounterKind.MEMORY, Level.UNKNOWN, "memory has no counter"),
+        (CounterKind.INTERFACE, Level.UNKNOWN, "there are no counters of that name"),
     }
     assert {one.level for one in findings(list(got.values()))} == {Level.UNKNOWN}
 
@@ -114,7 +114,7 @@ def test_errors_are_a_finding_of_their_own(counts, level):
     one = Passage(
         host="node",
         link="eth0",
-        kind=LinkKind.INTERFACE,
+        kind=CounterKind.INTERFACE,
         way=RECEIVED,
         planned_bytes=10 * MB,
         seen_bytes=11 * MB,
