@@ -46,6 +46,18 @@ def test_a_file_leaves_unknown_what_links_run_at():
     assert told(HEALTHY) == [(Level.UNKNOWN, "", f"{unknown}; no link in the file is narrower or slower than expected")]
 
 
+def test_links_that_differ_without_a_majority_are_named_with_their_device():
+    ids = 'vendor="0x10de" device="0x2330" class="0x030200" link_speed="32.0 GT/s PCIe"'
+    gpus = "".join(
+        f'<pci busid="0000:0{n}:00.0" {ids} link_width="{lanes}"><gpu dev="{n}" sm="90" rank="{n}"/></pci>'
+        for n, lanes in enumerate([8, 8, 16, 16])
+    )
+    file = file_case(f'<system version="1"><cpu numaid="0" arch="x86_64">{gpus}</cpu></system>')
+    found = [one for one in findings("pcie-link-degraded", file) if one.subject]
+    assert [one.subject for one in found] == ["0000:00:00.0", "0000:01:00.0"]
+    assert {one.message.partition(":00.0 and")[0] for one in found} == {"0000:00"}
+
+
 def test_a_file_that_contradicts_itself():
     twice = HEALTHY.replace('<cpu numaid="1"', '<cpu numaid="0"', 1)
     assert levels("topo-file-faulty", file_case(twice)) == {Level.FAIL}
