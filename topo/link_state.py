@@ -294,7 +294,8 @@ def _as_it_can(link: PciLink, twins: _Twins, needs: PciState | None) -> PciState
 def _unlike(state: PciState, twins: _Twins) -> PciState:
     """Of twins that differ without a majority, or with the lesser ones in it, nobody knows which is right."""
     own, best = state.link.can.gbit_per_s, twins.best.gbit_per_s
-    if state.verdict is not Verdict.GOOD or own is None or best is None or own >= best:
+    decided = state.verdict is not Verdict.GOOD and (state.link.now is not None or state.link.virtual)
+    if decided or own is None or best is None or own >= best:
         return state
     if state.link.kind is EndpointKind.OTHER:
         return state

@@ -53,7 +53,7 @@ def _branch(system: System, known: TopologyFacts, node: Node, link: Link | None,
     if link is None or link.kind is not LinkKind.PCI:
         pci = []  # told of the card, and not again of its GPU
     text = f"{_wire(link, known.links.pci_of(node))}{node.id}{_facts(node, link, known)}{_marks(pci)}"
-    label = text + _side_links(system, node) + _marks(nvlinks)
+    label = text + _side_links(system, node, _marks(nvlinks))
     return Branch(label=label, kind=node.kind, bad=bool(pci or nvlinks), below=below)
 
 
@@ -87,11 +87,12 @@ def _cpu(node: Node) -> str:
     return cpu_family(node.vendor, *node.family_and_model) or node.arch or "unknown CPU"
 
 
-def _side_links(system: System, node: Node) -> str:
-    """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU."""
+def _side_links(system: System, node: Node, marks: str) -> str:
+    """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU; `marks` follow the last NVLink."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
     lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
-    return "".join(lines)
+    place = max((number for number, link in enumerate(side, 1) if link.kind is LinkKind.NVL), default=0)
+    return "".join((*lines[:place], marks, *lines[place:]))
 
 
 def _count(node: Node, link: Link) -> str:
