@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from railgauge.topo.nccl.graph.model import System
 
 
-class Device(StrEnum):
+class DeviceChoice(StrEnum):
     """Where ranks keep their data."""
 
     AUTO = "auto"
@@ -42,7 +42,7 @@ TopoFile = Annotated[
     typer.Option("--topo-file", metavar="FILE", help="Start from this topology XML, as NCCL_TOPO_FILE does."),
 ]
 Ranks = Annotated[int | None, typer.Option("--ranks", metavar="N", help="Host ranks to plan, with --device cpu.")]
-DeviceOption = Annotated[Device, typer.Option("--device", help="cpu: ranks in host memory; cuda: GPUs.")]
+DeviceOption = Annotated[DeviceChoice, typer.Option("--device", help="cpu: ranks in host memory; cuda: GPUs.")]
 Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes.")]
 NoP2p = Annotated[bool, typer.Option("--no-p2p", help="Assume no peer access between GPUs.")]
 MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Count the ports of a card as one NIC.")]
@@ -120,7 +120,7 @@ def gpu_list(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def open_system(machine: "Machine", ranks: int | None, device: Device) -> "System":
+def open_system(machine: "Machine", ranks: int | None, device: DeviceChoice) -> "System":
     """The System with the ranks that --ranks and --device ask for.
 
     UsageError if they contradict the machine, UnavailableError for --device cuda without a GPU.
@@ -128,11 +128,11 @@ def open_system(machine: "Machine", ranks: int | None, device: Device) -> "Syste
     from railgauge.topo.nccl.graph.system import build_system
 
     gpus = len(machine.topology.gpus)
-    if device is Device.CPU and ranks is None:
+    if device is DeviceChoice.CPU and ranks is None:
         raise UsageError("--device cpu requires --ranks N, the number of host ranks")
-    if device is Device.CPU or (device is Device.AUTO and ranks is not None and gpus == 0):
+    if device is DeviceChoice.CPU or (device is DeviceChoice.AUTO and ranks is not None and gpus == 0):
         return build_system(machine.topology, host_ranks=ranks)
-    if device is Device.CUDA and gpus == 0:
+    if device is DeviceChoice.CUDA and gpus == 0:
         raise UnavailableError("--device cuda: no GPU found; use --device cpu --ranks N to plan host ranks")
     if ranks is not None and ranks != gpus:
         raise UsageError(

@@ -5,9 +5,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from railgauge._native import collectives as native
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.dtype import PatternKind
-from railgauge.collectives.verification import Verdict
+from railgauge.collectives.verification import Verification
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
 
 
@@ -32,21 +32,23 @@ class Bench(ABC):
         self.rank, self.size = rank, size
 
     @abstractmethod
-    def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
+    def fill(self, case: OperationCase, pattern: native.Pattern, *, in_place: bool) -> None:
         """Write this rank's input, and fill the destination with values that no result has."""
 
     @abstractmethod
-    def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
+    def repeat(self, case: OperationCase, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
         """Run it `ahead` times untimed and then `times` times; returns the seconds of one of the latter."""
 
     @abstractmethod
-    def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
+    def verify(
+        self, case: OperationCase, pattern: native.Pattern, kind: PatternKind, *, in_place: bool
+    ) -> Verification:
         """Compare the whole destination with the expected result."""
 
     @abstractmethod
-    def ran(self, case: Case) -> Ran:
+    def ran(self, case: OperationCase) -> Ran:
         """How such an operation is run; call it afterwards."""
 
     @abstractmethod
-    def floor_s(self, case: Case, times: int) -> float | None:
+    def floor_s(self, case: OperationCase, times: int) -> float | None:
         """The limit that memory bandwidth sets, measured by all ranks at once; None where memory is not the limit."""

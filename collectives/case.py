@@ -9,7 +9,7 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
+class OperationCase:
     """One operation; `count` is NCCL's (`operation.extent`)."""
 
     collective: Collective

@@ -19,7 +19,7 @@ from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails, interfaces
 from railgauge.collectives.registered import Registered
-from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
+from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, Choice, TuningScope, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.waiting import spin_s
 from railgauge.collectives.work import Work, WorkQueue
@@ -93,7 +93,7 @@ class Communicator(Collectives):
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
         """Called with the connections of pairs once they are made, on first use."""
         nets = nets or [[None] * len(ring) for ring in rings]
-        setting = Setting.of(
+        setting = TuningScope.of(
             peers,
             rings=len(rings),
             trees=len(trees),

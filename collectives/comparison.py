@@ -12,7 +12,7 @@ from railgauge.collectives.repeated import WAYS, RowName, by_name, median_busbw,
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Compared:
+class ComparedRow:
     """One row, out_of_place or in_place, before and after: microseconds by the clock, and GB/s."""
 
     name: RowName
@@ -34,12 +34,12 @@ class Compared:
 class Comparison:
     """Two results compared by row, and the rows that one of them lacks."""
 
-    rows: list[Compared]
+    rows: list[ComparedRow]
     only_before: list[RowName]
     only_after: list[RowName]
 
     @property
-    def worse(self) -> list[Compared]:
+    def worse(self) -> list[ComparedRow]:
         """The rows that are too slow now."""
         return [row for row in self.rows if row.worse]
 
@@ -54,9 +54,9 @@ def compare(before: Sequence[Row], after: Sequence[Row], tolerance: float) -> Co
     )
 
 
-def _compared(name: RowName, way: str, old: Sequence[Row], new: Sequence[Row], tolerance: float) -> Compared:
+def _compared(name: RowName, way: str, old: Sequence[Row], new: Sequence[Row], tolerance: float) -> ComparedRow:
     before_us, after_us = median_us(old, way), median_us(new, way)
-    return Compared(
+    return ComparedRow(
         name=name,
         way=way,
         before_us=before_us,

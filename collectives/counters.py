@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from railgauge.topo.facts.sources.gpu_counters import TIMEOUT_S
-from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, LinkCounters
 from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.counted import Planned
 from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
@@ -61,11 +61,13 @@ class Counters:
             RunError: a rank was lost meanwhile.
         """
         planned = self._planned(ends)
-        planned[MEMORY, Way.SENT] += shown
-        told = self._group.all_gather([(*place, size) for place, size in planned.items()], list[tuple[str, Way, int]])
+        planned[MEMORY, ByteDirection.SENT] += shown
+        told = self._group.all_gather(
+            [(*place, size) for place, size in planned.items()], list[tuple[str, ByteDirection, int]]
+        )
         found: list[LinkTraffic] = []
         if self._reads:
-            here: Counter[tuple[str, Way]] = Counter()
+            here: Counter[tuple[str, ByteDirection]] = Counter()
             for network, sizes in zip(self._networks, told, strict=True):
                 if network == self._network:
                     here.update({(link, way): size for link, way, size in sizes})
@@ -73,15 +75,15 @@ class Counters:
         limit_s = self._group.job.timeout_s + READ_WITHIN_S
         return [one for each in self._group.all_gather(found, list[LinkTraffic], limit_s) for one in each]
 
-    def _planned(self, ends: Mapping[Wire, End]) -> Counter[tuple[str, Way]]:
+    def _planned(self, ends: Mapping[Wire, End]) -> Counter[tuple[str, ByteDirection]]:
         """What this rank has moved over each link; traffic through shared memory counts at the sender."""
-        planned: Counter[tuple[str, Way]] = Counter()
+        planned: Counter[tuple[str, ByteDirection]] = Counter()
         for wire, end in ends.items():
-            way = Way.SENT if wire.source == self._group.world_rank else Way.RECEIVED
+            way = ByteDirection.SENT if wire.source == self._group.world_rank else ByteDirection.RECEIVED
             if wire.devices:
-                links = self._links(wire.devices[way is Way.RECEIVED])
+                links = self._links(wire.devices[way is ByteDirection.RECEIVED])
                 planned.update({(link, way): end.bytes // len(links) for link in links})
-            elif way is Way.SENT:
+            elif way is ByteDirection.SENT:
                 planned[MEMORY, way] += end.bytes
         return planned
 

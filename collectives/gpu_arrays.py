@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from railgauge._native import collectives as native
 from railgauge.collectives.buffer import POISON
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.operation import extent
-from railgauge.collectives.verification import Verdict, verify
+from railgauge.collectives.verification import Verification, verify
 
 PATIENCE_S = 60.0
 """Time limit for a GPU to fill or check an array, which takes milliseconds."""
@@ -38,7 +38,7 @@ class GpuArrays:
         self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
         self._patterns = native.GpuPatterns(device, timeout_s)
 
-    def pointers(self, case: Case, *, in_place: bool) -> tuple[int, int]:
+    def pointers(self, case: OperationCase, *, in_place: bool) -> tuple[int, int]:
         """The addresses of a case's source and destination."""
         source, destination = (
             self._arrays[which].pointer + element * case.dtype.bytes
@@ -46,14 +46,16 @@ class GpuArrays:
         )
         return source, destination
 
-    def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
+    def fill(self, case: OperationCase, pattern: native.Pattern, *, in_place: bool) -> None:
         """Write this rank's input, and fill the destination with values that no result has."""
         self._arrays[True].set(POISON, case.bytes(self._ranks))
         source, _ = self.pointers(case, in_place=in_place)
         count = extent(case.collective, case.count, self._rank, self._ranks, case.root).source
         self._patterns.fill(pattern, self._rank, source, count)
 
-    def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
+    def verify(
+        self, case: OperationCase, pattern: native.Pattern, kind: PatternKind, *, in_place: bool
+    ) -> Verification:
         """Compare the whole destination with the expected result."""
         _, destination = self.pointers(case, in_place=in_place)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench, Ran
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.gpu_arrays import GpuArrays
-from railgauge.collectives.verification import Verdict
+from railgauge.collectives.verification import Verification
 
 if TYPE_CHECKING:
     from railgauge.collectives.gpu_communicator import GpuCommunicator
@@ -44,11 +44,11 @@ class GpuBench(Bench):
         self._replays, self._blocking = replays, blocking
         self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate, comm.timeout_s)
 
-    def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
+    def fill(self, case: OperationCase, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""
         self._comm.running(lambda: self._arrays.fill(case, pattern, in_place=in_place))
 
-    def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
+    def repeat(self, case: OperationCase, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
         """As in Bench; by the GPU's clock, or by the host's where it waits for each operation."""
         source, destination = self._arrays.pointers(case, in_place=in_place)
         if self._blocking:
@@ -61,14 +61,16 @@ class GpuBench(Bench):
         replays = self._replays if ahead else 0
         return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 
-    def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
+    def verify(
+        self, case: OperationCase, pattern: native.Pattern, kind: PatternKind, *, in_place: bool
+    ) -> Verification:
         """As in Bench."""
         return self._comm.running(lambda: self._arrays.verify(case, pattern, kind, in_place=in_place))
 
-    def ran(self, case: Case) -> Ran:
+    def ran(self, case: OperationCase) -> Ran:
         """As in Bench."""
         return self._comm.ran(case, *self._arrays.pointers(case, in_place=False))
 
-    def floor_s(self, case: Case, times: int) -> float | None:
+    def floor_s(self, case: OperationCase, times: int) -> float | None:
         """As in Bench: links are the limit."""
         return None

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from railgauge._native import collectives as native
 from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
@@ -23,7 +23,7 @@ from railgauge.collectives.gpu_way import (
     DUE,
     NAMES,
     WAYS,
-    Launch,
+    KernelLaunch,
     Layout,
     Via,
     allowed_ways,
@@ -177,7 +177,7 @@ class GpuCommunicator(Collectives):
         """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
         return running(self._job, operation)
 
-    def choose(self, collective: Collective, choices: Sequence[tuple[int, Launch]]) -> None:
+    def choose(self, collective: Collective, choices: Sequence[tuple[int, KernelLaunch]]) -> None:
         """Set the launch for sizes up to each limit (bytes as nccl-tests counts them, growing); above, the default. The
         same on all ranks.
         """
@@ -186,14 +186,14 @@ class GpuCommunicator(Collectives):
 
     def repeat(
         self,
-        case: Case,
+        case: OperationCase,
         source: int,
         destination: int,
         *,
         ahead: int = 0,
         times: int = 1,
         replays: int = 0,
-        launch: Launch | None = None,
+        launch: KernelLaunch | None = None,
     ) -> float:
         """Run a case on raw pointers `ahead` times untimed and then `times` times; the seconds of one of the latter on
         the GPU.
@@ -213,7 +213,7 @@ class GpuCommunicator(Collectives):
             )
         )
 
-    def ran(self, case: Case, source: int = 0, destination: int = 0) -> Ran:
+    def ran(self, case: OperationCase, source: int = 0, destination: int = 0) -> Ran:
         """How such an operation runs on raw pointers; without them, on arrays that are not registered."""
         way = self._way(case.collective, case.count, case.dtype)
         due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype), source, destination)
@@ -222,7 +222,7 @@ class GpuCommunicator(Collectives):
         predicted = self._predicted(case, algorithm, protocol)
         return Ran(algorithm, protocol, self.channels if in_channels else 1, predicted)
 
-    def _predicted(self, case: Case, algorithm: Algorithm, protocol: Protocol) -> float:
+    def _predicted(self, case: OperationCase, algorithm: Algorithm, protocol: Protocol) -> float:
         """GB/s by the cost model; 0 if not all GPUs reach each other's memory, which the model does not cover."""
         if any(via not in (Via.NONE, Via.DIRECT, Via.IPC) for via in self.vias):
             return 0.0
@@ -319,7 +319,7 @@ class GpuCommunicator(Collectives):
         told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
-                raise MismatchError(f"symmetric memory: rank {rank} takes {bytes_} bytes, rank 0 {told[0][0]}")
+                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
         theirs = [one[self.rank] for _, one in told]
         return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
 

@@ -10,12 +10,12 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge._native import collectives as native
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.cost.host_choice import quickest
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.gpu_arrays import GpuArrays
 from railgauge.collectives.gpu_communicator import GpuCommunicator
-from railgauge.collectives.gpu_way import Launch, Via
+from railgauge.collectives.gpu_way import KernelLaunch, Via
 from railgauge.collectives.operation import count_of
 from railgauge.collectives.tuning_file import Timed, TuningPlace, measured_for
 from railgauge.topo.errors import UsageError
@@ -38,11 +38,11 @@ RING = Algorithm.RING, Protocol.SIMPLE
 TREE = Algorithm.TREE, Protocol.SIMPLE
 K = 1 << 10
 LAUNCHES = (
-    *(Launch(*LINES, blocks) for blocks in (0, 32, 64, 128)),
-    *(Launch(*FULL_LINES, blocks) for blocks in (0, 64, 96)),
-    *(Launch(*SLOTS, blocks, chunk) for blocks, chunk in ((0, 0), (64, 32 * K), (64, 64 * K), (128, 32 * K))),
-    *(Launch(*RING, blocks) for blocks in (0, 64, 128)),
-    Launch(*TREE),
+    *(KernelLaunch(*LINES, blocks) for blocks in (0, 32, 64, 128)),
+    *(KernelLaunch(*FULL_LINES, blocks) for blocks in (0, 64, 96)),
+    *(KernelLaunch(*SLOTS, blocks, chunk) for blocks, chunk in ((0, 0), (64, 32 * K), (64, 64 * K), (128, 32 * K))),
+    *(KernelLaunch(*RING, blocks) for blocks in (0, 64, 128)),
+    KernelLaunch(*TREE),
 )
 """The launches tried: around the quickest between 2 H200. A size too long for one is measured with the others."""
 
@@ -69,7 +69,7 @@ def tune_gpus(
     for size in sizes:
         count = count_of(collective, size, Dtype.FLOAT.bytes, comm.size)
         if count:
-            case = Case(collective=collective, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
+            case = OperationCase(collective=collective, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
             timed = list(_measured(comm, bootstrap, arrays, case))
             if timed:
                 say(line(timed))
@@ -83,9 +83,9 @@ def choose_measured(comm: GpuCommunicator, bootstrap: Bootstrap) -> None:
     Raises:
         InputError, RunError: as `measured_for`.
     """
-    by_launch: dict[Collective, dict[Launch, dict[int, float]]] = {}
+    by_launch: dict[Collective, dict[KernelLaunch, dict[int, float]]] = {}
     for timed in measured_for(bootstrap, lambda: place_of(comm)):
-        launch = Launch(timed.algorithm, timed.protocol or Protocol.SIMPLE, timed.blocks, timed.chunk_bytes)
+        launch = KernelLaunch(timed.algorithm, timed.protocol or Protocol.SIMPLE, timed.blocks, timed.chunk_bytes)
         if launch in launches(timed.collective):
             by_launch.setdefault(timed.collective, {}).setdefault(launch, {})[timed.bytes] = timed.time_us
     for collective, times in by_launch.items():
@@ -93,7 +93,7 @@ def choose_measured(comm: GpuCommunicator, bootstrap: Bootstrap) -> None:
         comm.choose(collective, [(min(up_to, largest), launch) for up_to, launch in quickest(times)])
 
 
-def launches(collective: Collective) -> list[Launch]:
+def launches(collective: Collective) -> list[KernelLaunch]:
     """The launches that can run it: rings have no exchanges in pairs, trees only all-reduces."""
     return [
         one
@@ -128,15 +128,15 @@ def _name(timed: Timed) -> str:
     return f"{timed.algorithm} {timed.protocol}{blocks}{f' x {timed.chunk_bytes}' if timed.chunk_bytes else ''}"
 
 
-def _measured(comm: GpuCommunicator, bootstrap: Bootstrap, arrays: GpuArrays, case: Case) -> Iterator[Timed]:
+def _measured(comm: GpuCommunicator, bootstrap: Bootstrap, arrays: GpuArrays, case: OperationCase) -> Iterator[Timed]:
     """One size by each launch that it is not too long for."""
     source, destination = arrays.pointers(case, in_place=False)
 
-    def seconds(launch: Launch, replays: int) -> float:
+    def seconds(launch: KernelLaunch, replays: int) -> float:
         bootstrap.barrier()
         return comm.repeat(case, source, destination, ahead=1, times=TIMES, replays=replays, launch=launch)
 
-    once: dict[Launch, float] = {}
+    once: dict[KernelLaunch, float] = {}
     for launch in launches(case.collective):
         try:
             once[launch] = seconds(launch, 1)
@@ -157,7 +157,7 @@ def _measured(comm: GpuCommunicator, bootstrap: Bootstrap, arrays: GpuArrays, ca
         )
 
 
-def _slowest(bootstrap: Bootstrap, seconds: dict[Launch, float]) -> dict[Launch, float]:
+def _slowest(bootstrap: Bootstrap, seconds: dict[KernelLaunch, float]) -> dict[KernelLaunch, float]:
     """The slowest rank's time, by launch."""
     told: Iterable[tuple[float, ...]] = bootstrap.all_gather(list(seconds.values()), listed(*[float] * len(seconds)))
     return {launch: max(ranks) for launch, *ranks in zip(seconds, *told, strict=True)}

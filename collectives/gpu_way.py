@@ -48,7 +48,7 @@ of the copies needs one too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class KernelLaunch:
     """One of WAYS, and its kernel's launch parameters; 0: the engine chooses."""
 
     algorithm: Algorithm

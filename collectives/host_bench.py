@@ -6,12 +6,12 @@ from typing import Any
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench, Ran
 from railgauge.collectives.buffer import Buffer, own_memory
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.cost.host_cost import host_cost
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.operation import extent
-from railgauge.collectives.verification import Verdict, verify
+from railgauge.collectives.verification import Verification, verify
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
 
@@ -29,13 +29,13 @@ class HostBench(Bench):
             for buffer in (self._source, self._destination):
                 comm.register(buffer.memory)  # for as long as the communicator exists
 
-    def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
+    def fill(self, case: OperationCase, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""
         self._destination.poison(case.bytes(self.size))
         count = extent(case.collective, case.count, self.rank, self.size, case.root).source
         native.fill_pattern(pattern, self.rank, self._view(case, in_place)[0], count)
 
-    def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
+    def repeat(self, case: OperationCase, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
         """As in Bench."""
         source, destination = self._view(case, in_place)
         return self._comm.repeat(
@@ -50,13 +50,15 @@ class HostBench(Bench):
             times=times,
         )
 
-    def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
+    def verify(
+        self, case: OperationCase, pattern: native.Pattern, kind: PatternKind, *, in_place: bool
+    ) -> Verification:
         """As in Bench."""
         _, destination = self._view(case, in_place)
         size = case.dtype.bytes
         return verify(case, pattern, kind, lambda element: destination[element * size :], self.rank, self.size)
 
-    def ran(self, case: Case) -> Ran:
+    def ran(self, case: OperationCase) -> Ran:
         """As in Bench."""
         algorithm, channels, protocol = self._comm.choice(case.collective, case.count, case.dtype)
         if self._comm.ran_zero_copy:
@@ -64,7 +66,7 @@ class HostBench(Bench):
         predicted = predicted_busbw(self._comm, case.collective, algorithm, case.bytes(self.size))
         return Ran(algorithm, protocol, channels, predicted)
 
-    def floor_s(self, case: Case, times: int) -> float | None:
+    def floor_s(self, case: OperationCase, times: int) -> float | None:
         """As in Bench; none between several nodes, where the network is the limit, and without a core for each rank."""
         where = self._comm.host_ranks
         if where.nodes > 1 or where.turns > 1:
@@ -73,7 +75,7 @@ class HostBench(Bench):
         sizes = lies.source * case.dtype.bytes, lies.destination * case.dtype.bytes
         return native.memory_floor(self._source.memory, sizes[0], self._destination.memory, sizes[1], times)
 
-    def _view(self, case: Case, in_place: bool) -> tuple[Any, Any]:
+    def _view(self, case: OperationCase, in_place: bool) -> tuple[Any, Any]:
         arrays = self._source, self._destination
         from_, to = case.lies(self.rank, self.size, in_place=in_place)
         return arrays[from_[0]].at(from_[1], case.dtype), arrays[to[0]].at(to[1], case.dtype)

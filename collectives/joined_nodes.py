@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from railgauge.collectives.node import Direct, Node
+from railgauge.collectives.node import Direct, JoiningNode
 from railgauge.collectives.plan import Plan, Tree
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.joined import Joined, join
@@ -16,7 +16,9 @@ from railgauge.transports.wire import Nets, unplanned_step
 T = TypeVar("T")
 
 
-def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Peer], network: str = NET_SOCKET) -> Plan:
+def join_nodes(
+    nodes: list[list[int]], described: list[JoiningNode], peers: Sequence[Peer], network: str = NET_SOCKET
+) -> Plan:
     """Join the nodes' channels; `nodes` gives the ranks of each.
 
     Raises:
@@ -59,14 +61,16 @@ def _by_rank(nodes: list[list[int]], found: list[list[T]], size: int, elsewhere:
     return [known.get(rank, elsewhere) for rank in range(size)]
 
 
-def _direct(node: Node) -> list[list[Direct]]:
+def _direct(node: JoiningNode) -> list[list[Direct]]:
     """A node's, by devices of the network; other NICs are left out."""
     numbers = dict(node.devices)
     told = [[Direct(*one) for one in gpu] for gpu in node.direct]
     return [[one._replace(device=numbers[one.device]) for one in gpu if one.device in numbers] for gpu in told]
 
 
-def _tree(tree: JoinedTree, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Tree:
+def _tree(
+    tree: JoinedTree, joined: Joined, described: list[JoiningNode], order: list[int], peers: Sequence[Peer]
+) -> Tree:
     size = len(order)
     found = Tree(parents=[-1] * size, up=[None] * size, down=[None] * size)
     for edge in tree.edges:
@@ -77,7 +81,7 @@ def _tree(tree: JoinedTree, joined: Joined, described: list[Node], order: list[i
     return found
 
 
-def _step(edge: Edge, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Nets:
+def _step(edge: Edge, joined: Joined, described: list[JoiningNode], order: list[int], peers: Sequence[Peer]) -> Nets:
     if edge.nets:
         ends = zip((edge.source, edge.target), edge.nets, strict=True)
         return [described[joined.node_of(rank)].device(dev) for rank, dev in ends]

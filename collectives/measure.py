@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.operation import IN_PLACE, REDUCING, ROOTED, count_of, extent
-from railgauge.collectives.verification import Verdict
+from railgauge.collectives.verification import Verification
 from railgauge.transports.bootstrap import Bootstrap
 
 SEEDS_PER_ROW = 1 << 20
@@ -30,7 +30,7 @@ class Sample:
     seconds: float
     cpu_seconds: float
     """CPU time of this rank's thread, averaged over all operations."""
-    verdict: Verdict | None
+    verdict: Verification | None
     """None without verification."""
 
 
@@ -81,7 +81,7 @@ class Meter:
         """Measure and verify one size (bytes), out of place and in place."""
         collective, ranks = self._job.collective, self._bench.size
         count = count_of(collective, size, dtype.bytes, ranks)
-        case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
+        case = OperationCase(collective=collective, count=count, dtype=dtype, op=op, root=root)
         ways = [self._way(case, seed, in_place) for in_place in (False, True)]
         self._bootstrap.barrier()
         floor = self._bench.floor_s(case, self._job.iterations * self._job.aggregate)
@@ -105,7 +105,7 @@ class Meter:
             floor_us=None if floor is None else max(each or 0.0 for each, *_ in told) * 1e6,
         )
 
-    def _way(self, case: Case, seed: int, in_place: bool) -> Sample:
+    def _way(self, case: OperationCase, seed: int, in_place: bool) -> Sample:
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
         self._fill(case, next(seeds), in_place, PatternKind.EXACT)
         seconds, cpu_seconds = self._time(case, in_place)
@@ -122,7 +122,7 @@ class Meter:
         check = self._job.check
         return [PatternKind.EXACT] * check + [PatternKind.RANDOM] * (check > 0)
 
-    def _time(self, case: Case, in_place: bool) -> tuple[float, float]:
+    def _time(self, case: OperationCase, in_place: bool) -> tuple[float, float]:
         """Seconds and CPU seconds of one operation on this rank.
 
         An untimed one runs first: it absorbs the ranks' different start times.
@@ -134,7 +134,7 @@ class Meter:
         seconds = self._bench.repeat(case, in_place=in_place, ahead=ahead, times=times)
         return seconds, (time.thread_time() - before) / (ahead + times)
 
-    def _verify(self, case: Case, seed: int, in_place: bool, kind: PatternKind) -> Verdict:
+    def _verify(self, case: OperationCase, seed: int, in_place: bool, kind: PatternKind) -> Verification:
         """Run it on fresh data and verify this rank's result."""
         pattern = self._fill(case, seed, in_place, kind)
         if self._arm_fault:
@@ -143,7 +143,7 @@ class Meter:
         self._bench.repeat(case, in_place=in_place)
         return self._bench.verify(case, pattern, kind, in_place=in_place)
 
-    def _fill(self, case: Case, seed: int, in_place: bool, kind: PatternKind) -> native.Pattern:
+    def _fill(self, case: OperationCase, seed: int, in_place: bool, kind: PatternKind) -> native.Pattern:
         pattern = native.Pattern(self._bench.size, case.dtype, case.op, seed, kind)
         self._bench.fill(case, pattern, in_place=in_place)
         return pattern
@@ -161,7 +161,7 @@ class Meter:
     def _average(self, values: list[float]) -> float:
         return (values[0], sum(values) / len(values), min(values), max(values))[self._job.average]
 
-    def _note_wrong(self, everybody: list[list[Sample]], case: Case) -> None:
+    def _note_wrong(self, everybody: list[list[Sample]], case: OperationCase) -> None:
         for rank, ways in enumerate(everybody):
             for way, sample in zip(("out of place", "in place"), ways, strict=True):
                 verdict = sample.verdict

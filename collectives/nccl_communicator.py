@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Ran
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.ending import running
 from railgauge.collectives.nccl_debug_file import NcclDebugFile
 from railgauge.collectives.nccl_library import open_nccl
@@ -78,7 +78,7 @@ class NcclCommunicator:
         return self._native.allocate(size, self._register)
 
     def repeat(
-        self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
+        self, case: OperationCase, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
     ) -> float:
         """Run a case `ahead` times untimed and then `times` times; the seconds of one of the latter on the GPU.
 
@@ -91,7 +91,7 @@ class NcclCommunicator:
         how = NUMBERS[c.collective], source, destination, c.count, int(c.dtype), int(c.op), c.root
         return self._native.repeat(*how, ahead, times, replays)
 
-    def ran(self, case: Case, source: int, destination: int) -> Ran:
+    def ran(self, case: OperationCase, source: int, destination: int) -> Ran:
         """How the last operation was run, as far as NCCL reports it (`NcclDebugFile.last_choice`)."""
         told = None
         if self._log:

@@ -20,7 +20,7 @@ class Direct(NamedTuple):
     """GPUDirect RDMA between a GPU and a NIC, as NCCL decides."""
 
     device: int
-    """The NIC: by dev number in a Node, by its number in the job's network in a plan."""
+    """The NIC: by dev number in a graph Node, by its number in the job's network in a plan."""
     sends: bool
     receives: bool
     flushes: bool
@@ -28,7 +28,7 @@ class Direct(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
+class JoiningNode:
     """What joining the nodes needs; texts, so that they can be sent."""
 
     name: str
@@ -60,14 +60,14 @@ class Node:
         return zlib.compress(json.dumps(self, default=jsonable).encode())
 
     @classmethod
-    def unpack(cls, data: bytes) -> "Node":
+    def unpack(cls, data: bytes) -> "JoiningNode":
         """Read what a rank of the job packed; ValueError where it is something else."""
         reader = zlib.decompressobj()
         try:
             text = reader.decompress(data, MOST_BYTES)
             if not reader.eof:
                 raise ValueError(f"more than {MOST_BYTES} bytes, or truncated")
-            node: Node = read_as(Node, json.loads(text))
+            node: JoiningNode = read_as(JoiningNode, json.loads(text))
         except (zlib.error, RecursionError) as error:
             raise ValueError(str(error)) from None
         if len(node.cpus) != node.ranks or len(node.gpus) not in (0, node.ranks):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
-from railgauge.collectives.node import Node
+from railgauge.collectives.node import JoiningNode
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import Graphs
@@ -46,7 +46,7 @@ def detect_node(
     environ: Mapping[str, str],
     gpus: Sequence[str] = (),
     network: Network = SOCKETS,
-) -> Node:
+) -> JoiningNode:
     """Detect this machine as one of `nodes` for `ranks` ranks, with `graph_path`'s channels if it is given.
 
     `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on.
@@ -60,7 +60,7 @@ def detect_node(
     graph_path = graph_path or _named(environ, "NCCL_GRAPH_FILE", log)
     graphs = graph_file.load(graph_path, system) if graph_path else search(system, nodes=nodes)
     links = gpu_links(system, environ)
-    node = Node(
+    node = JoiningNode(
         name=name,
         ranks=ranks,
         topology=topology_file.dumps(topology),

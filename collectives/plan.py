@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.collectives.node import Direct, Node
+from railgauge.collectives.node import Direct, JoiningNode
 from railgauge.topo.errors import InputError, MismatchError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
@@ -132,10 +132,10 @@ def nodes_of(peers: Sequence[Peer]) -> list[list[int]]:
     return list(nodes.values())
 
 
-def _unpacked(bootstrap: Bootstrap, data: bytes, ranks: Sequence[int]) -> Node:
+def _unpacked(bootstrap: Bootstrap, data: bytes, ranks: Sequence[int]) -> JoiningNode:
     """The description that a node's first rank has sent."""
     try:
-        node = Node.unpack(data)
+        node = JoiningNode.unpack(data)
     except ValueError:
         raise bootstrap.junk(ranks[0]) from None
     if node.ranks != len(ranks):

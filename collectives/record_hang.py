@@ -4,23 +4,22 @@
 import time
 
 from railgauge.collectives.record import parse_record
-from railgauge.topo.jobs.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
+from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.values.printable import one_line
 from railgauge.transports.group import WORLD
-from railgauge.transports.picture import Scene as Picture
-from railgauge.transports.picture import draw
+from railgauge.transports.picture import RankStates, draw
 from railgauge.transports.standing import Operation, Standing
 
 SOURCE = "record of a run"
 
 
-def read_record(scene: Scene, data: bytes, path: str) -> None:
+def read_record(scene: JobState, data: bytes, path: str) -> None:
     """Read a record; InputError if it is invalid. Ranks that could not be reached are silent."""
     record = parse_record(data, path)
     error = one_line(record.error or "")
     if error:
         scene.note(f"the run ended: {error}")
-    if (picture := draw(Picture(record.standings))) and picture not in error:
+    if (picture := draw(RankStates(record.standings))) and picture not in error:
         scene.note(f"state of the ranks: {picture}")
     for rank, standings in sorted(record.standings.items()):
         for standing in standings:
@@ -32,11 +31,11 @@ def read_record(scene: Scene, data: bytes, path: str) -> None:
             comm.lane().put(rank, _track(standing.operations, timed_out=record.error is not None))
 
 
-def _communicator(scene: Scene, standing: Standing) -> Communicator:
+def _communicator(scene: JobState, standing: Standing) -> JobCommunicator:
     name = f"{standing.communicator:x}"
     about = "of all ranks" if standing.communicator == WORLD else ""
     ranks = tuple(standing.ranks)
-    return scene.communicator(f"run {name}", SOURCE, Communicator(name, about=about, numbering=JOB, ranks=ranks))
+    return scene.communicator(f"run {name}", SOURCE, JobCommunicator(name, about=about, numbering=JOB, ranks=ranks))
 
 
 def _track(operations: list[Operation], *, timed_out: bool) -> Track:

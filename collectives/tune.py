@@ -12,7 +12,7 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import bytes_of, count_of
 from railgauge.collectives.plan import Plan
-from railgauge.collectives.tuning import Setting, usable_for
+from railgauge.collectives.tuning import TuningScope, usable_for
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
@@ -57,7 +57,7 @@ def tune(
         UnavailableError: there is no memory for two buffers of the largest size.
         RunError: a rank was lost, or the timeout passed.
     """
-    setting = Setting.of(peers, rings=len(plan.rings), trees=len(plan.trees))
+    setting = TuningScope.of(peers, rings=len(plan.rings), trees=len(plan.trees))
     usable = {collective: usable_for(collective, setting) for collective in collectives}
     ways = {
         algorithm: Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees, only=algorithm, network=network)

@@ -62,7 +62,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class TuningScope:
     """What can be chosen from."""
 
     ranks: int
@@ -93,7 +93,7 @@ class Setting:
         net_gb_per_s: float = inf,
         interfaces: int = 1,
         medium: Medium = BY_SOCKET,
-    ) -> "Setting":
+    ) -> "TuningScope":
         """For ranks that have exchanged their facts; uses the node with the fewest cores."""
         cores: dict[str, set[int]] = {}
         for peer in peers:
@@ -130,7 +130,7 @@ class Setting:
 
 
 def choose(
-    setting: Setting, environ: Mapping[str, str], measured: Mapping[Collective, Times] | None = None
+    setting: TuningScope, environ: Mapping[str, str], measured: Mapping[Collective, Times] | None = None
 ) -> dict[Collective, list[Choice]]:
     """The choices for every collective, by growing size; the last one is for all larger sizes.
 
@@ -166,7 +166,7 @@ def _with_protocol(choices: Iterable[Choice], short: int) -> Iterator[Choice]:
         start = choice.up_to_bytes + 1
 
 
-def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, steering: Steering) -> Iterator[Choice]:
+def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: TuningScope, steering: Steering) -> Iterator[Choice]:
     """The choices of ranges that each reach up to a size: split where one more channel pays off."""
     start = 0
     for up_to, algorithm in runs:
@@ -181,7 +181,7 @@ def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, stee
         start = up_to + 1
 
 
-def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
+def usable_for(collective: Collective, setting: TuningScope, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
     """The algorithms that may run it: `only` if it can, else a similar one; never empty."""
     trees = setting.trees > 0
     if setting.only is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from railgauge import __version__
 from railgauge.collectives.cost.host_choice import Times
-from railgauge.collectives.tuning import Setting
+from railgauge.collectives.tuning import TuningScope
 from railgauge.topo.errors import InputError, UnavailableError
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO, first_processor
@@ -172,7 +172,7 @@ def _read_here(place: TuningPlace, environ: Mapping[str, str]) -> tuple[Timed, .
 
 def place_of(peers: Sequence[Peer], network: str = NET_SOCKET) -> TuningPlace:
     """For ranks that have exchanged their facts, of which the first runs here; with their network if they need one."""
-    there = Setting.of(peers, rings=0, trees=0)
+    there = TuningScope.of(peers, rings=0, trees=0)
     machine = this_machine() if network == NET_SOCKET else f"{this_machine()}, {network}"
     return TuningPlace(
         machine=machine, ranks=there.ranks, nodes=there.nodes, cores=there.cores, memories=len(there.hosts)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge._native import collectives as native
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.expectation import expected
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """How many elements of one rank are wrong, and the first of them."""
 
     kind: PatternKind
@@ -33,20 +33,20 @@ class Verdict:
 
 
 def verify(
-    case: Case,
+    case: OperationCase,
     pattern: native.Pattern,
     kind: PatternKind,
     at: Callable[[int], Any],
     rank: int,
     ranks: int,
     checks: Any = native,
-) -> Verdict:
+) -> Verification:
     """Compare `rank`'s whole destination after the case with the expected result; the inputs are the pattern's.
 
     `at` returns the destination from an element on, in the form for `checks`: memory for the native module's host
     checks, pointers for those of a native.GpuPatterns.
     """
-    verdict = Verdict(kind)
+    verdict = Verification(kind)
     for piece in expected(case.collective, rank=rank, ranks=ranks, count=case.count, root=case.root):
         data = at(piece.offset)
         if piece.rank is None:
@@ -54,7 +54,7 @@ def verify(
         else:
             wrong, index, *values = checks.check_copied(pattern, piece.rank, data, piece.count, piece.index)
         if wrong and not verdict.wrong:
-            verdict = Verdict(kind, wrong, piece.offset + index, *values)
+            verdict = Verification(kind, wrong, piece.offset + index, *values)
         elif wrong:
             verdict = replace(verdict, wrong=verdict.wrong + wrong)
     return verdict

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from railgauge.collectives.cost.host_cost import ON_SEGMENTS
 from railgauge.collectives.operation import NUMBERS, REDUCING
-from railgauge.collectives.tuning import Setting, usable_for
+from railgauge.collectives.tuning import TuningScope, usable_for
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 
@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
     cross_memory_below: int
 
 
-def zero_copy_sizes(setting: Setting, settings: Mapping[str, str], stream_bytes: int) -> dict[Collective, Sizes]:
+def zero_copy_sizes(setting: TuningScope, settings: Mapping[str, str], stream_bytes: int) -> dict[Collective, Sizes]:
     """Minimum size by collective; others never run on the arrays.
 
     `settings` are NCCL_ALGO and others: settings that exclude the exchanges through shared segments exclude this too.

@@ -76,7 +76,7 @@ class Excuse(StrEnum):
     MIG = "MIG turns NVLinks off"
 
 
-class Kind(StrEnum):
+class EndpointKind(StrEnum):
     """What is below a PCIe link."""
 
     GPU = "GPU"
@@ -85,7 +85,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-RESTING = (Kind.GPU,)  # what lowers the speed of its link whenever it rests, to save power
+RESTING = (EndpointKind.GPU,)  # what lowers the speed of its link whenever it rests, to save power
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class PciLink:
 
     key: Key
     bus_id: str
-    kind: Kind
+    kind: EndpointKind
     model: tuple[str, str] | None
     can: Rate
     gb_per_s: float
@@ -144,7 +144,7 @@ class PciLink:
     @property
     def is_card(self) -> bool:
         """Whether a GPU or a NIC is at its end."""
-        return self.kind in (Kind.GPU, Kind.NIC)
+        return self.kind in (EndpointKind.GPU, EndpointKind.NIC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class PciState:
     """What the judge makes of a PCIe link.
 
     full is what is expected of it (of TWINS, ENDS_LANES, ENDS_SPEED), full_gb_per_s the same in GB/s of NCCL's model or
-    of the port. `many` of `among` devices of the model have that, for ENDS_SPEED are faster, for the last excuse the same.
+    of the port. `many` of `among` devices of the model have that, for ENDS_SPEED are faster, or have the same.
     """
 
     link: PciLink
@@ -258,7 +258,7 @@ def _bogus(link: PciLink, devices: Sequence[PciLink]) -> PciState | None:
 def _as_it_runs(link: PciLink, twins: _Twins, *, alone: bool) -> PciState | None:
     """Held against what both of its ends can do; None where it does that."""
     now, ends = link.now, link.ends
-    if link.kind is Kind.OTHER:
+    if link.kind is EndpointKind.OTHER:
         return None
     if now is None or ends is None or link.short is None or link.virtual:
         return PciState(link=link, verdict=Verdict.UNKNOWN)
@@ -281,7 +281,7 @@ def _less(link: PciLink, reason: Reason, excuse: Excuse | None, many: int, twins
 def _as_it_can(link: PciLink, twins: _Twins, needs: PciState | None) -> PciState | None:
     """Held against its twins, else what its ports or links below make of it; None where it can do as much."""
     own, usual = link.can.gbit_per_s, twins.usual
-    if own is None or link.kind is Kind.OTHER:
+    if own is None or link.kind is EndpointKind.OTHER:
         return None
     if usual is None:
         return needs
@@ -294,9 +294,10 @@ def _as_it_can(link: PciLink, twins: _Twins, needs: PciState | None) -> PciState
 def _unlike(state: PciState, twins: _Twins) -> PciState:
     """Of twins that differ without a majority, or with the lesser ones in it, nobody knows which is right."""
     own, best = state.link.can.gbit_per_s, twins.best.gbit_per_s
-    if state.verdict is not Verdict.GOOD or own is None or best is None or own >= best:
+    decided = state.verdict is not Verdict.GOOD and (state.link.now is not None or state.link.virtual)
+    if decided or own is None or best is None or own >= best:
         return state
-    if state.link.kind is Kind.OTHER:
+    if state.link.kind is EndpointKind.OTHER:
         return state
     return replace(state, verdict=Verdict.UNKNOWN, reason=Reason.TWINS, full=twins.best)
 

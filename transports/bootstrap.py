@@ -28,8 +28,8 @@ from railgauge.transports.frame import (
     FROM_HUB,
     Contribution,
     Frame,
+    FrameKind,
     FrameReader,
-    Kind,
     group_of_result,
     pack,
     pack_contribution,
@@ -106,13 +106,13 @@ class Bootstrap(Group):
         """
         who = {"host": host, "pid": os.getpid()}
         hello = {"rank": self.rank, "world_size": self.world_size, "version": version, **who}
-        self._send(pack(Kind.HELLO, 0, hello))
+        self._send(pack(FrameKind.HELLO, 0, hello))
         began = time.monotonic()
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
             for kind, number, payload in self._expect_frames(min(left, LOOK_S) if look_around else left):
-                if kind is Kind.REFUSED:
+                if kind is FrameKind.REFUSED:
                     raise UsageError(f"this rank cannot join: {one_line(payload)}")
-                if kind is Kind.WELCOME:
+                if kind is FrameKind.WELCOME:
                     self.session = hmac.digest(secret, b"session" + payload["salt"].encode(), "sha256")
                     self._beat_s = payload["beat_s"]
                 self._take(kind, number, payload)
@@ -170,7 +170,7 @@ class Bootstrap(Group):
         data.
         """
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
-        self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
+        self._send(pack(FrameKind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> Exception:
         """Return what ended the run, once it is known; `otherwise` when no report arrives in time."""
@@ -180,7 +180,7 @@ class Bootstrap(Group):
     def close(self) -> None:
         """Leave as planned."""
         self._closing.set()
-        self._send(pack(Kind.BYE))
+        self._send(pack(FrameKind.BYE))
         if self._thread.ident is not None and threading.current_thread() is not self._thread:
             self._thread.join(self._patience_s)
         self._sock.close()
@@ -231,7 +231,7 @@ class Bootstrap(Group):
         next_beat, in_vain_s = time.monotonic() + beat_s, 0.0
         while True:
             if (now := time.monotonic()) >= next_beat:
-                self._send(pack(Kind.BEAT))
+                self._send(pack(FrameKind.BEAT))
                 next_beat = now + beat_s
             frames = self._receive(beat_s)
             if frames is None:
@@ -254,18 +254,18 @@ class Bootstrap(Group):
             return None  # closed
         return receive(self._sock, self._reader) if readable else []
 
-    def _take(self, kind: Kind, number: int, payload: Any) -> bool:
+    def _take(self, kind: FrameKind, number: int, payload: Any) -> bool:
         """Handle one frame; True when it was the last."""
-        if kind is Kind.RESULT:
+        if kind is FrameKind.RESULT:
             self._results.setdefault(group_of_result(payload), queue.SimpleQueue()).put((number, payload))
-        elif kind is Kind.QUERY:
-            self._send(pack(Kind.STATE, 0, self.standings()))
-        elif kind is Kind.WAITING:
+        elif kind is FrameKind.QUERY:
+            self._send(pack(FrameKind.STATE, 0, self.standings()))
+        elif kind is FrameKind.WAITING:
             self._missing = one_line(payload)
-        elif kind is Kind.ABORT:
+        elif kind is FrameKind.ABORT:
             self._set_failure(_error(**payload))
             return True
-        return kind is Kind.BYE
+        return kind is FrameKind.BYE
 
     def _hub_gone(self) -> None:
         if not self._closing.is_set():

@@ -37,7 +37,7 @@ MOST_SOCKETS = 64
 """Of one connection, as NCCL has it: NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD."""
 
 
-class Address(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where a receiver listens, and for how many sockets."""
 
     host: str
@@ -45,7 +45,7 @@ class Address(NamedTuple):
     sockets: int
 
 
-Offer: TypeAlias = Descriptor | Address | bytes
+Offer: TypeAlias = Descriptor | ListenAddress | bytes
 """What a receiver tells its sender: a segment or an address; over NET/IB both tell the other of their queue pairs."""
 End: TypeAlias = native.Sender | native.Receiver
 
@@ -188,7 +188,7 @@ class Connector:
     def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
         if wire.devices:
             interface = self._interface(wire.devices[1])
-            return Address(*listener.address(interface), socket_threads(interface.name, os.environ).sockets)
+            return ListenAddress(*listener.address(interface), socket_threads(interface.name, os.environ).sockets)
         return Descriptor(segments[wire].descriptor)
 
     def _shm_receiver(self, wire: Wire) -> native.ShmReceiver:
@@ -223,7 +223,7 @@ class Connector:
         return opened(wire.target, lambda: native.ShmSender(wire.target, doorbell, offer))
 
     def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
-        if not isinstance(offer, Address) or not wire.devices:
+        if not isinstance(offer, ListenAddress) or not wire.devices:
             raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: do the plans differ?")
         host, port, count = offer
         if not 0 < port < 65536 or not 0 < count <= MOST_SOCKETS:

@@ -6,7 +6,7 @@ known.
 from dataclasses import dataclass
 
 from railgauge.transports.blame import NOBODY, Waits, blame
-from railgauge.transports.picture import Scene, draw, parting
+from railgauge.transports.picture import RankStates, draw, parting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class FailureVerdict:
     """Why the run is over; `rank` is at fault, -1: no single rank."""
 
     message: str
@@ -35,26 +35,26 @@ class Verdict:
     """Whether ranks did different things."""
 
 
-def judge(failure: Failure, scene: Scene) -> Verdict:
+def judge(failure: Failure, scene: RankStates) -> FailureVerdict:
     """The outcome of a failure, given where the ranks stand."""
     if failure.rank < 0:
         picture = draw(scene, failure.late) if failure.late >= 0 else ""
-        return Verdict(message=": ".join(filter(None, (failure.message, picture))), rank=failure.late)
+        return FailureVerdict(message=": ".join(filter(None, (failure.message, picture))), rank=failure.late)
     noticed = f"rank {failure.rank}: {failure.message}"
     if failure.mismatch:
-        return Verdict(message=parting(scene.standings) or noticed, mismatch=True)
+        return FailureVerdict(message=parting(scene.standings) or noticed, mismatch=True)
     if failure.waits[0] < 0:
-        return Verdict(message=noticed)
+        return FailureVerdict(message=noticed)
     if parted := parting(scene.standings):
-        return Verdict(message="; ".join(filter(None, (parted, draw(scene)))), mismatch=True)
+        return FailureVerdict(message="; ".join(filter(None, (parted, draw(scene)))), mismatch=True)
     late = blame(scene.waits | {failure.rank: failure.waits}, failure.rank)
     picture = draw(scene, late)
-    return Verdict(
+    return FailureVerdict(
         message=f"rank {late} {_did(scene, late)}: {f'{picture} ({noticed})' if picture else noticed}", rank=late
     )
 
 
-def _did(scene: Scene, late: int) -> str:
+def _did(scene: RankStates, late: int) -> str:
     if late in scene.left:
         return "left"
     return "did not take part" if late in scene.standings else "stopped answering"

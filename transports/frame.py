@@ -27,7 +27,7 @@ PENDING_PAYLOAD = 512
 RECEIVE = 256 << 10
 
 
-class Kind(enum.IntEnum):
+class FrameKind(enum.IntEnum):
     """What a frame is."""
 
     HELLO = 1  # member -> hub: who it is
@@ -44,29 +44,29 @@ class Kind(enum.IntEnum):
     WAITING = 12  # hub -> member: who has not joined yet
 
 
-FROM_MEMBER: dict[Kind, Shape] = {
-    Kind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str, "pid": int},
-    Kind.GATHER: bytes,
-    Kind.BEAT: None,
-    Kind.FAIL: {"message": str, "waits": (int, bool), "mismatch": bool},
-    Kind.STATE: [STANDING],
-    Kind.BYE: None,
+FROM_MEMBER: dict[FrameKind, Shape] = {
+    FrameKind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str, "pid": int},
+    FrameKind.GATHER: bytes,
+    FrameKind.BEAT: None,
+    FrameKind.FAIL: {"message": str, "waits": (int, bool), "mismatch": bool},
+    FrameKind.STATE: [STANDING],
+    FrameKind.BYE: None,
 }
-FROM_HUB: dict[Kind, Shape] = {
-    Kind.REFUSED: str,
-    Kind.WELCOME: {"salt": str, "beat_s": float},
-    Kind.RESULT: bytes,
-    Kind.BEAT: None,
-    Kind.QUERY: None,
-    Kind.ABORT: {"message": str, "rank": int, "mismatch": bool},
-    Kind.BYE: None,
-    Kind.WAITING: str,
+FROM_HUB: dict[FrameKind, Shape] = {
+    FrameKind.REFUSED: str,
+    FrameKind.WELCOME: {"salt": str, "beat_s": float},
+    FrameKind.RESULT: bytes,
+    FrameKind.BEAT: None,
+    FrameKind.QUERY: None,
+    FrameKind.ABORT: {"message": str, "rank": int, "mismatch": bool},
+    FrameKind.BYE: None,
+    FrameKind.WAITING: str,
 }
 
-Frame = tuple[Kind, int, Any]
+Frame = tuple[FrameKind, int, Any]
 
 
-def pack(kind: Kind, number: int = 0, payload: Any = None) -> bytes:
+def pack(kind: FrameKind, number: int = 0, payload: Any = None) -> bytes:
     """Encode one frame."""
     body = payload if isinstance(payload, bytes) else b"" if payload is None else json.dumps(payload).encode()
     return HEADER.pack(kind, number, len(body)) + body
@@ -75,7 +75,7 @@ def pack(kind: Kind, number: int = 0, payload: Any = None) -> bytes:
 class FrameReader:
     """Splits a stream into frames of the kinds that this side may receive, whatever pieces it arrives in."""
 
-    def __init__(self, kinds: dict[Kind, Shape], limit: int = MAX_PAYLOAD) -> None:
+    def __init__(self, kinds: dict[FrameKind, Shape], limit: int = MAX_PAYLOAD) -> None:
         self.limit = limit
         """The longest payload accepted."""
         self._kinds = kinds
@@ -98,7 +98,7 @@ class FrameReader:
         while at + self._next_size(stream, at) <= len(stream):
             kind, number, length = HEADER.unpack_from(stream, at)
             at += HEADER.size + length
-            frames.append((Kind(kind), number, _payload(stream[at - length : at], self._kinds[kind])))
+            frames.append((FrameKind(kind), number, _payload(stream[at - length : at], self._kinds[kind])))
         self._needed = self._next_size(stream, at)
         self._pieces, self._held = [stream[at:]], len(stream) - at
         return frames
@@ -150,7 +150,7 @@ class Contribution:
 def pack_contribution(number: int, given: Contribution) -> bytes:
     """A GATHER frame: | limit, 8 bytes | group, 8 | how many members, 4 | members, 4 each | value |."""
     head = CONTRIBUTION.pack(given.limit_s, given.group, len(given.members))
-    return pack(Kind.GATHER, number, head + struct.pack(f"!{len(given.members)}I", *given.members) + given.value)
+    return pack(FrameKind.GATHER, number, head + struct.pack(f"!{len(given.members)}I", *given.members) + given.value)
 
 
 def split_contribution(payload: bytes) -> Contribution:
@@ -171,7 +171,9 @@ def split_contribution(payload: bytes) -> Contribution:
 
 def pack_result(number: int, values: Sequence[bytes], group: int = 0) -> bytes:
     """A RESULT frame of all ranks' values, in rank order."""
-    return pack(Kind.RESULT, number, b"".join([GROUP.pack(group), *(LENGTH.pack(len(v)) for v in values), *values]))
+    return pack(
+        FrameKind.RESULT, number, b"".join([GROUP.pack(group), *(LENGTH.pack(len(v)) for v in values), *values])
+    )
 
 
 def group_of_result(payload: bytes) -> int:

@@ -20,21 +20,21 @@ from railgauge.topo.errors import AuthenticationError, described
 from railgauge.topo.values.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
-from railgauge.transports.failure import Failure, Verdict, judge
+from railgauge.transports.failure import Failure, FailureVerdict, judge
 from railgauge.transports.forked import leave_to_parent
 from railgauge.transports.frame import (
     GROUP,
     LENGTH,
     MAX_PAYLOAD,
     Contribution,
-    Kind,
+    FrameKind,
     pack,
     pack_result,
     split_contribution,
 )
 from railgauge.transports.member import Member
 from railgauge.transports.pending_connections import PendingConnections
-from railgauge.transports.picture import Scene
+from railgauge.transports.picture import RankStates
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Standing, standing_of
 from railgauge.transports.vain_waits import VainWaits
@@ -238,7 +238,7 @@ class Hub:
 
     def _send_away(self, member: Member, rank: int, problem: str) -> None:
         self._refuse(f"rank {rank} on {member.host}", problem)
-        self._send(member, pack(Kind.REFUSED, 0, problem))
+        self._send(member, pack(FrameKind.REFUSED, 0, problem))
         self._end_when_sent(member)
         self._told.add(member)
 
@@ -253,13 +253,13 @@ class Hub:
         if self._welcomed and not self._is_open:
             self._send_away(second, rank, problem)
         else:
-            self._end(Verdict(message=problem, mismatch=True))
+            self._end(FailureVerdict(message=problem, mismatch=True))
 
     def _welcome(self) -> None:
         self._welcomed = True
         for each in self._members.values():
             each.heard = time.monotonic()
-        self._tell_all(pack(Kind.WELCOME, 0, {"salt": secrets.token_hex(SALT_BYTES), "beat_s": self._beat_s}))
+        self._tell_all(pack(FrameKind.WELCOME, 0, {"salt": secrets.token_hex(SALT_BYTES), "beat_s": self._beat_s}))
 
     def _objection(self, hello: dict[str, Any]) -> str | None:
         rank, world_size, version = hello["rank"], hello["world_size"], one_line(hello["version"])
@@ -279,7 +279,7 @@ class Hub:
             if member.proved:
                 self._pending.remove(member, member.address)
             for kind, number, payload in frames:
-                if (kind is Kind.HELLO) != (member.rank < 0):
+                if (kind is FrameKind.HELLO) != (member.rank < 0):
                     raise ValueError(f"unexpected {kind.name} frame")
                 self._take(member, kind, number, payload)
         except AuthenticationError as error:
@@ -292,17 +292,17 @@ class Hub:
         else:
             self._watch_for_writing(member)
 
-    def _take(self, member: Member, kind: Kind, number: int, payload: Any) -> None:
-        if kind is Kind.HELLO:
+    def _take(self, member: Member, kind: FrameKind, number: int, payload: Any) -> None:
+        if kind is FrameKind.HELLO:
             self._hello(member, payload)
-        elif kind is Kind.GATHER:
+        elif kind is FrameKind.GATHER:
             self._gather(number, member.rank, split_contribution(payload))
-        elif kind is Kind.FAIL:
+        elif kind is FrameKind.FAIL:
             message, waits = one_line(payload["message"]), tuple(payload["waits"])
             self._fail(message, rank=member.rank, waits=waits, mismatch=payload["mismatch"])
-        elif kind is Kind.STATE:
+        elif kind is FrameKind.STATE:
             self.standings[member.rank] = [standing_of(each) for each in payload]
-        elif kind is Kind.BYE:
+        elif kind is FrameKind.BYE:
             self._leave(member)
 
     def _gather(self, number: int, rank: int, given: Contribution) -> None:
@@ -340,7 +340,7 @@ class Hub:
     def _leave(self, member: Member) -> None:
         self._left.add(member.rank)
         self._vain_waits.begin(time.monotonic())
-        self._send(member, pack(Kind.BYE))
+        self._send(member, pack(FrameKind.BYE))
         for gather in self._gathers.values():
             self._look_for_those_who_left(gather)
         if self._welcomed and len(self._left) == self._world_size:
@@ -362,9 +362,9 @@ class Hub:
         self._failure = Failure(message=message, at=time.monotonic(), **noticed)
         self.standings.clear()  # from an earlier query
         if self._welcomed:
-            self._tell_all(pack(Kind.QUERY))
+            self._tell_all(pack(FrameKind.QUERY))
         else:
-            self._end(judge(self._failure, Scene({})))
+            self._end(judge(self._failure, RankStates({})))
 
     def _look_at_clocks(self) -> None:
         now = time.monotonic()
@@ -376,10 +376,10 @@ class Hub:
         if now >= self._next_beat:
             self._next_beat = now + self._beat_s
             if self._welcomed:
-                self._tell_all(pack(Kind.BEAT))
+                self._tell_all(pack(FrameKind.BEAT))
         if not self._welcomed and now >= self._next_news:
             self._next_news = now + NEWS_BEATS * self._beat_s
-            self._tell_all(pack(Kind.WAITING, 0, self._missing()))
+            self._tell_all(pack(FrameKind.WAITING, 0, self._missing()))
         self._drop_unidentified(now)
         if self._failure:
             self._conclude(self._failure, now)
@@ -432,7 +432,7 @@ class Hub:
             self._fail(f"rank {gone} on {self._members[gone].host} left while others wait for it", late=gone)
             return
         self.standings.clear()
-        self._tell_all(pack(Kind.QUERY))
+        self._tell_all(pack(FrameKind.QUERY))
 
     def _conclude(self, failure: Failure, now: float) -> None:
         """End the run once all reachable ranks have reported their state."""
@@ -440,15 +440,15 @@ class Hub:
         limit_s = STATES_WITHIN_S if failure.waits[0] >= 0 else min(STATES_WITHIN_S, self._last_words_s)
         if asked <= self.standings.keys() or now - failure.at >= limit_s:
             exchanging = {rank for gather in self._gathers.values() for rank in gather.values}
-            self._end(judge(failure, Scene(self.standings, self._left, exchanging)))
+            self._end(judge(failure, RankStates(self.standings, self._left, exchanging)))
 
     def _abort(self, message: str, rank: int) -> None:
-        self._end(Verdict(message=message, rank=rank))
+        self._end(FailureVerdict(message=message, rank=rank))
 
-    def _end(self, verdict: Verdict) -> None:
+    def _end(self, verdict: FailureVerdict) -> None:
         if not self._over:
             self._over = True
-            self._verdict = pack(Kind.ABORT, 0, asdict(verdict))
+            self._verdict = pack(FrameKind.ABORT, 0, asdict(verdict))
 
     def _say_last_words(self) -> None:
         """Let all ranks receive the report. Closing with bytes unread would discard it (RFC 1122, 4.2.2.13)."""

@@ -21,7 +21,7 @@ FIRST = 0
 """Of the interfaces that sockets use, where no plan names one."""
 
 
-class Nic(NamedTuple):
+class PeerNic(NamedTuple):
     """What other ranks know about a NIC: its number, how many queue pairs it wants for a connection, and its
     location.
     """
@@ -46,10 +46,10 @@ class Network:
     """None with NET/IB, and when no network is needed."""
     devices: "tuple[IbDevice, ...]" = ()
     """This rank's NICs of NET/IB."""
-    nics: tuple[tuple[Nic, ...], ...] = ()
+    nics: tuple[tuple[PeerNic, ...], ...] = ()
     """By the number in the job, all ranks' NICs of NET/IB."""
 
-    def nic(self, rank: int, number: int) -> Nic:
+    def nic(self, rank: int, number: int) -> PeerNic:
         """A rank's NIC of that number; its first one if that does not exist, as when no plan names one."""
         return next((nic for nic in self.nics[rank] if nic.number == number), self.nics[rank][0])
 

@@ -22,7 +22,7 @@ MOST_CLAUSES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class RankStates:
     """The ranks' states."""
 
     standings: Mapping[int, list[Standing]]
@@ -39,7 +39,7 @@ class Scene:
         return {rank: standing.waits if standing else NOBODY for rank, standing in found.items()}
 
 
-def draw(scene: Scene, late: int = -1) -> str:
+def draw(scene: RankStates, late: int = -1) -> str:
     """Say which ranks wait in which operation for which rank, and what those are doing; empty when nobody is in an
     operation.
 
@@ -62,7 +62,7 @@ def draw(scene: Scene, late: int = -1) -> str:
     return "; ".join(clauses)
 
 
-def _alike(scene: Scene, waits: Mapping[int, Waits], late: int) -> list[tuple[tuple[str, int], list[int]]]:
+def _alike(scene: RankStates, waits: Mapping[int, Waits], late: int) -> list[tuple[tuple[str, int], list[int]]]:
     """The ranks that are in one operation and wait for one rank in the end; those that wait for `late` come first."""
     groups: dict[tuple[str, int], list[int]] = {}
     for rank, some in sorted(scene.standings.items()):
@@ -150,7 +150,7 @@ def _clause(ranks: list[int], operation: str, for_whom: int) -> str:
     return f"{name_ranks(ranks)} {'wait' if several else 'waits'} in {operation} for rank {for_whom}"
 
 
-def _stands(scene: Scene, rank: int) -> str:
+def _stands(scene: RankStates, rank: int) -> str:
     if rank in scene.left:
         return "has left"
     if rank not in scene.standings:

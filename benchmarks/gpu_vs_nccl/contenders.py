@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.gpu_vs_nccl.results import OWN, OWN_SYMMETRIC
 
 from railgauge._native import collectives as native
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.device import Gpu
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
@@ -47,11 +47,11 @@ class Plan:
         return cls(times, max(1, operations // times))
 
 
-def make_case(collective: str, size: int, ranks: int) -> Case:
+def make_case(collective: str, size: int, ranks: int) -> OperationCase:
     """float32, sum; a root is the last rank."""
     name = Collective(collective)
     count = count_of(name, size, Dtype.FLOAT.bytes, ranks)
-    return Case(collective=name, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=ranks - 1)
+    return OperationCase(collective=name, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=ranks - 1)
 
 
 class Contender:
@@ -78,7 +78,7 @@ class Contender:
             self._comm, allocate, self.version = nccl, nccl.memory, nccl.version
         self._arrays = GpuArrays(gpu.device, largest, self.rank, self.ranks, allocate)
 
-    def wrong(self, case: Case, seed: int) -> int:
+    def wrong(self, case: OperationCase, seed: int) -> int:
         """Run it once on fresh data; returns how many elements of this rank are wrong."""
         kind, in_place = PatternKind.EXACT, case.collective in IN_PLACE
         pattern = native.Pattern(self.ranks, case.dtype, case.op, seed, kind)
@@ -86,11 +86,11 @@ class Contender:
         self._run(case, ahead=0, plan=Plan(1, 0))
         return self._arrays.verify(case, pattern, kind, in_place=in_place).wrong
 
-    def seconds(self, case: Case, plan: Plan) -> float:
+    def seconds(self, case: OperationCase, plan: Plan) -> float:
         """The time of an operation on this rank's GPU, in place if possible; an untimed one goes first."""
         return self._run(case, ahead=1, plan=plan)
 
-    def facts(self, case: Case) -> dict[str, object]:
+    def facts(self, case: OperationCase) -> dict[str, object]:
         """How it is run, and the prediction, if known."""
         if isinstance(self._comm, NcclCommunicator):
             return {}
@@ -101,6 +101,6 @@ class Contender:
             "predicted_busbw_gb_per_s": ran.predicted_busbw_gb_per_s or None,
         }
 
-    def _run(self, case: Case, *, ahead: int, plan: Plan) -> float:
+    def _run(self, case: OperationCase, *, ahead: int, plan: Plan) -> float:
         where = self._arrays.pointers(case, in_place=case.collective in IN_PLACE)
         return self._comm.repeat(case, *where, ahead=ahead, times=plan.times, replays=plan.replays)

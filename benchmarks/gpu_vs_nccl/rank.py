@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.gpu_vs_nccl.contenders import LAUNCHES, Contender, Plan, make_case
 
 from railgauge._native import collectives as native
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.device import Gpu, gpu_of
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import find_place
@@ -70,7 +70,7 @@ class Rank:
         for size in self._job.sizes:
             self._size(make_case(self._job.collective, size, self._bootstrap.world_size))
 
-    def _size(self, case: Case) -> None:
+    def _size(self, case: OperationCase) -> None:
         size = case.bytes(self._bootstrap.world_size)
         operations: dict[str, int] = {}
         for number, one in enumerate(tuple(self._contenders)):
@@ -100,7 +100,7 @@ class Rank:
                     **one.facts(case),
                 )
 
-    def _slowest(self, one: Contender, case: Case, plan: Plan) -> float:
+    def _slowest(self, one: Contender, case: OperationCase, plan: Plan) -> float:
         """Seconds on the slowest rank."""
         self._bootstrap.barrier()
         seconds: list[float] = self._bootstrap.all_gather(one.seconds(case, plan))

@@ -17,7 +17,7 @@ from tests.vm.lab.ssh import SSH, address
 
 from railgauge import init_process_group
 from railgauge._native.collectives import Pattern
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.host_bench import HostBench
@@ -59,11 +59,13 @@ class Ours:
     def samples(self) -> Iterator[dict[str, Any]]:
         """One of each size, on rank 0 with the slower rank's mean microseconds."""
         for size in ITERATIONS:
-            case = Case(collective=Collective.ALL_REDUCE, count=size // 4, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
+            case = OperationCase(
+                collective=Collective.ALL_REDUCE, count=size // 4, dtype=Dtype.FLOAT, op=Redop.SUM, root=0
+            )
             times = {f"{way}_us": self._time(case, size, way == "in_place") for way in ("out_of_place", "in_place")}
             yield {"bytes": size, **times}
 
-    def _time(self, case: Case, size: int, in_place: bool) -> float:
+    def _time(self, case: OperationCase, size: int, in_place: bool) -> float:
         self._group.barrier()
         seconds = self._bench.repeat(case, in_place=in_place, ahead=warmup(size), times=ITERATIONS[size])
         pattern = Pattern(2, case.dtype, case.op, size, PatternKind.EXACT)

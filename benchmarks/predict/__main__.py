@@ -22,9 +22,9 @@ from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import parse_settings, read_steering
-from railgauge.topo.predict.fabric import Fabric, Kind
+from railgauge.topo.predict.fabric import Fabric, FabricKind
 from railgauge.topo.predict.forecast import Forecast, forecast, nccl_rows
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 MEASURED = pathlib.Path(__file__).with_name("measured.jsonl")
 SMALL = 1 << 20  # below it times are mostly latency
@@ -66,13 +66,13 @@ def predicted(table: dict[str, Any]) -> Forecast:
     settings = parse_settings(table["settings"])
     steering = read_steering(settings)
     system = build_system(edited(load_machine(table["from"]).topology, drops=table["drop"]))
-    plan = Plan(
+    plan = NodePlan(
         system=system,
         table=paths(system, levels=steering.levels),
         graphs=search(system, nodes=table["nodes"], policy=Policy.NCCL, steering=steering),
         nodes=table["nodes"],
         steering=steering,
-        fabric=Fabric(kind=Kind(table["fabric"])),
+        fabric=Fabric(kind=FabricKind(table["fabric"])),
         per_thread=table["per_thread"],
     )
     sizes = [size for size, _ in table["rows"]]

@@ -27,7 +27,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.tune import SIZES, tune
-from railgauge.collectives.tuning import Setting
+from railgauge.collectives.tuning import TuningScope
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.nccl_log import NcclLog
@@ -75,7 +75,7 @@ def measure(rank: int, ranks: int, store: str, collectives: list[Collective], pa
         before = load()
         times = tune(bootstrap, peers, plan, collectives, SIZES)
         if rank == 0:
-            where = Setting.of(peers, rings=len(plan.rings), trees=len(plan.trees), net_gb_per_s=plan.gb_per_s)
+            where = TuningScope.of(peers, rings=len(plan.rings), trees=len(plan.trees), net_gb_per_s=plan.gb_per_s)
             tell(times, where.host_ranks, before, path)
         bootstrap.close()
 

@@ -54,7 +54,7 @@ def check(
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find the problems of this machine, or of the one in --from, before a job hits them."""
-    from railgauge.cli.check.file import Answer, check_suffix, findings_document, write_findings
+    from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
     from railgauge.topo.findings.node.rules import check as findings_of
@@ -80,7 +80,7 @@ def check(
     if baseline is not None:
         compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
         findings = compared.findings
-    answer = Answer(case, findings, compared)
+    answer = CheckAnswer(case, findings, compared)
     if output is not None:
         write_findings(output, answer, os.path.basename(source or "this machine"))
     elif as_json:

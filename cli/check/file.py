@@ -14,7 +14,7 @@ from railgauge.topo.findings.node.case import Case
 from railgauge.topo.render.check import check_document
 
 if TYPE_CHECKING:
-    from railgauge.topo.findings.node.since import Compared
+    from railgauge.topo.findings.node.since import ComparedFindings
 
 SUFFIXES = (".html", ".json", ".prom")
 
@@ -28,12 +28,12 @@ def check_suffix(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckAnswer:
     """The findings of a machine, worst first, and their comparison with a baseline."""
 
     case: Case
     findings: Sequence[Finding]
-    compared: "Compared | None" = None
+    compared: "ComparedFindings | None" = None
 
     @property
     def gone(self) -> Sequence[Finding]:
@@ -41,12 +41,12 @@ class Answer:
         return self.compared.gone if self.compared else ()
 
 
-def findings_document(answer: Answer) -> dict[str, Any]:
+def findings_document(answer: CheckAnswer) -> dict[str, Any]:
     """The document railgauge/findings/1."""
     return document("findings", answer.case.host, **check_document(answer.findings, answer.compared))
 
 
-def write_findings(path: str, answer: Answer, name: str) -> None:
+def write_findings(path: str, answer: CheckAnswer, name: str) -> None:
     """Write the findings; `name` stands for a machine without a host name."""
     suffix, case = check_suffix(path), answer.case
     if suffix == ".json":
@@ -59,7 +59,7 @@ def write_findings(path: str, answer: Answer, name: str) -> None:
         write_text(path, _page(answer, case.host or name))
 
 
-def _page(answer: Answer, name: str) -> str:
+def _page(answer: CheckAnswer, name: str) -> str:
     from railgauge.topo.render.matrix import matrix
     from railgauge.topo.render.picture import page
     from railgauge.topo.render.picture.from_system import picture

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from railgauge.topo.findings.cluster.examination import Examined
     from railgauge.topo.findings.cluster.folder import NodeFile, Unread
     from railgauge.topo.findings.cluster.folding import Folded
-    from railgauge.topo.findings.cluster.reach import Reach
+    from railgauge.topo.findings.cluster.reach import ClusterReach
     from railgauge.topo.findings.cluster.report import Report
     from railgauge.topo.findings.cluster.rules.reachability import Reached
 
@@ -41,7 +41,7 @@ def check(
     Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and checked here; then each
     connects to all others over the interfaces that NCCL would use.
     """
-    from railgauge.cli.cluster.gather import Limits
+    from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.cli.cluster.nodes import destinations
     from railgauge.topo.findings.cards.comparison import NODES_DIFFER
@@ -53,7 +53,7 @@ def check(
     from railgauge.topo.render.reach import matrix_lines, matrix_record
 
     wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
-    limits = Limits(timeout_s=timeout_s, fanout=fanout)
+    limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
     asked: dict[str, str] = {}
     failed: list[Unread] = []
     with ExitStack() as stack:
@@ -96,7 +96,7 @@ def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report,
 
 def _reached(
     nodes: "list[Examined]", paths: dict[str, str], asked: dict[str, str], timeout_s: float
-) -> "tuple[Reach | None, Reached]":
+) -> "tuple[ClusterReach | None, Reached]":
     """Have the nodes test whom they reach; with captures alone nothing is known."""
     from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
 

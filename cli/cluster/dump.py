@@ -37,7 +37,7 @@ def dump(
 
     --fail-on: a node that differs is WARN, one that could not be read UNKNOWN.
     """
-    from railgauge.cli.cluster.gather import Limits
+    from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.topo.findings.cluster.folder import CAPTURES, TOPOLOGY
 
@@ -48,7 +48,7 @@ def dump(
         else:
             endings = [ending for ending, wanted in ((CAPTURES[0], capture or not topo), (TOPOLOGY, topo)) if wanted]
             folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
-            limits = Limits(timeout_s=timeout_s, fanout=fanout)
+            limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
             report = _compared(*gathered_files(nodes, hostfile, folder, endings, limits))
     _leave(report, as_json=as_json, fail_on=fail_on, is_live=source is None)
 

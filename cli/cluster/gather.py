@@ -33,7 +33,7 @@ NOT_THERE = (126, 127)  # POSIX shell: the program cannot be run, or is not foun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class GatherLimits:
     """timeout_s: time limit per node; fanout: nodes handled at a time."""
 
     timeout_s: float
@@ -53,7 +53,7 @@ class Gathered:
 
 
 def gather(
-    nodes: Mapping[str, str], folder: str, ending: str, limits: Limits, on_done: Callable[[int], None]
+    nodes: Mapping[str, str], folder: str, ending: str, limits: GatherLimits, on_done: Callable[[int], None]
 ) -> Gathered:
     """Get the file of that ending from all nodes (`nodes`: ssh destinations by name).
 

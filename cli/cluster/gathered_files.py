@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gathers the files of all nodes by name, and warns on stderr of missing ones."""
 
-from railgauge.cli.cluster.gather import Limits, gather, make_folder
+from railgauge.cli.cluster.gather import GatherLimits, gather, make_folder
 from railgauge.cli.cluster.nodes import destinations
 from railgauge.cli.cluster.progress import progress
 from railgauge.cli.machine_options import print_warnings
@@ -10,7 +10,7 @@ from railgauge.topo.values.node_names import folded
 
 
 def gathered_files(
-    nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: Limits
+    nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: GatherLimits
 ) -> tuple[list[NodeFile], list[Unread]]:
     """Gather each ending; return the files of the first, and the nodes without one (not contacted again)."""
     asked = destinations(nodes, hostfile)

@@ -9,7 +9,7 @@ from typing import Any
 from railgauge.cli.cluster.gather import MARK, railgauge_there
 from railgauge.collectives.launch.remote import (
     MOST_OUTPUT,
-    Line,
+    Conversation,
     Listener,
     converse,
     last_line,
@@ -17,7 +17,7 @@ from railgauge.collectives.launch.remote import (
     ssh_reason,
 )
 from railgauge.topo.findings.cluster.endpoints import Endpoint
-from railgauge.topo.findings.cluster.reach import Failure, Hint, Rail, Reach, Stage
+from railgauge.topo.findings.cluster.reach import ClusterReach, FailedConnection, Hint, Rail, Stage
 from railgauge.topo.values.printable import all_printable, one_line
 from railgauge.transports.secret import new_secret
 from railgauge.transports.shape import read_json
@@ -40,7 +40,7 @@ def try_reach(
     across: frozenset[Rail],
     timeout_s: float,
     on_done: Callable[[int], None],
-) -> Reach:
+) -> ClusterReach:
     """Have all nodes try all others within the timeout; `destinations`: ssh destinations by name.
 
     `on_done` is called with the number of nodes that are newly done.
@@ -80,7 +80,7 @@ class _Asked(Listener):
         self._silent: dict[str, str] = {}
         self._has_begun = self._is_over = False
 
-    def began(self, line: Line) -> None:
+    def began(self, line: Conversation) -> None:
         self._line = line
         line.call(self._ready_s, self._begin)
         line.call(self._over_s, self._end)
@@ -148,11 +148,11 @@ class _Asked(Listener):
             self._is_over = True
             self._line.hang_up()
 
-    def reach(self, nodes: Mapping[str, Sequence[Endpoint]], across: frozenset[Rail]) -> Reach:
+    def reach(self, nodes: Mapping[str, Sequence[Endpoint]], across: frozenset[Rail]) -> ClusterReach:
         """The results of all nodes."""
         heard = self._results
         failures = [_failure(one) for results in heard.values() for one in results["failures"]]
-        return Reach(
+        return ClusterReach(
             nodes=nodes,
             across=across,
             failures=tuple(one for one in failures if one.target in heard),
@@ -168,6 +168,6 @@ class _Asked(Listener):
         )
 
 
-def _failure(record: dict[str, Any]) -> Failure:
+def _failure(record: dict[str, Any]) -> FailedConnection:
     typed = {"way": tuple(record["way"]), "stage": Stage(record["stage"]), "hint": Hint(record["hint"])}
-    return Failure(**record | typed)
+    return FailedConnection(**record | typed)

@@ -7,7 +7,7 @@ import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with, print_findings
 from railgauge.cli.machine_options import (
-    Device,
+    DeviceChoice,
     DeviceOption,
     From,
     Gpus,
@@ -35,7 +35,7 @@ def lint(
         typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: by the file's NICs."),
     ] = None,
     ranks: Ranks = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceOption = DeviceChoice.AUTO,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     settings: Set = None,

@@ -9,7 +9,7 @@ import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.machine_options import (
-    Device,
+    DeviceChoice,
     DeviceOption,
     From,
     Gpus,
@@ -28,20 +28,20 @@ from railgauge.cli.output import document, print_json
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
-from railgauge.topo.predict.fabric import HOP_US, RADIX, Fabric, Kind
+from railgauge.topo.predict.fabric import HOP_US, RADIX, Fabric, FabricKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from railgauge.topo.channels.graph import Graphs
     from railgauge.topo.machine import Machine
-    from railgauge.topo.predict.plan import Plan
+    from railgauge.topo.predict.plan import NodePlan
 
 MOST_NODES = 1 << 20
 MOST_ROWS = 10_000
 
 
-class Peer(StrEnum):
+class P2pAccess(StrEnum):
     """Whether GPUs reach each other's memory."""
 
     ON = "on"
@@ -66,7 +66,7 @@ def predict(
         typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes; default: 1, or by --graph."),
     ] = None,
     ranks: Ranks = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceOption = DeviceChoice.AUTO,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,
@@ -85,10 +85,10 @@ def predict(
         list[str] | None,
         typer.Option("--drop", metavar="NAME", help="Remove NIC1, GPU7 or nvlink:GPU3-GPU5; repeatable."),
     ] = None,
-    peer: Annotated[Peer, typer.Option("--p2p", help="off: assume no peer access between GPUs.")] = Peer.ON,
+    peer: Annotated[P2pAccess, typer.Option("--p2p", help="off: assume no peer access between GPUs.")] = P2pAccess.ON,
     kind: Annotated[
-        Kind, typer.Option("--fabric", help="How the NICs of the nodes are wired to switches.")
-    ] = Kind.FLAT,
+        FabricKind, typer.Option("--fabric", help="How the NICs of the nodes are wired to switches.")
+    ] = FabricKind.FLAT,
     oversubscription: Annotated[
         float, typer.Option("--oversubscription", metavar="R", help="Leaf bandwidth down / bandwidth up.")
     ] = 1.0,
@@ -100,7 +100,7 @@ def predict(
     from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
     from railgauge.topo.nccl.settings.algorithms import read_allowed
-    from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.predict.comparison import ForecastComparison
     from railgauge.topo.predict.forecast import forecast, nccl_rows
     from railgauge.topo.render.predict import predict_document, predict_lines
 
@@ -121,7 +121,7 @@ def predict(
         fabric=fabric,
         per_thread=per_thread,
     )
-    edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is Peer.OFF else []))
+    edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is P2pAccess.OFF else []))
     _check_graph(graph, policy, edits)
     plan = shape.plan(machine, p2p=not no_p2p, graph=graph)
     model = host_rows if plan.on_host else nccl_rows
@@ -132,8 +132,10 @@ def predict(
     if edits:
         _check_ranks(found.plan, on_gpus(machine.topology, changes, drops or ()), peer)
         changed = replace(machine, topology=edited(machine.topology, changes, drops or ()))
-        after = shape.plan(changed, p2p=not no_p2p and peer is Peer.ON)
-        compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed, model))
+        after = shape.plan(changed, p2p=not no_p2p and peer is P2pAccess.ON)
+        compared = ForecastComparison(
+            edits=edits, before=found, after=forecast(after, collective, scanned, allowed, model)
+        )
         found = compared.after
     if as_json:
         print_json(document("predict", machine.host, **predict_document(found, compared)))
@@ -147,13 +149,13 @@ class _Shape:
 
     nodes: int | None
     ranks: int | None
-    device: Device
+    device: DeviceChoice
     policy: Policy
     settings: "Mapping[str, str]"
     fabric: Fabric
     per_thread: int
 
-    def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "Plan":
+    def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "NodePlan":
         """The plan of a machine: its channels searched, or read from a file."""
         from railgauge.topo.channels import graph_file
         from railgauge.topo.channels.group import group_of
@@ -161,7 +163,7 @@ class _Shape:
         from railgauge.topo.nccl.graph.peer_status import denied_pairs
         from railgauge.topo.nccl.paths.paths import paths
         from railgauge.topo.nccl.settings.steering import read_steering
-        from railgauge.topo.predict.plan import Plan
+        from railgauge.topo.predict.plan import NodePlan
 
         steering = read_steering(self.settings)
         system = open_system(machine, self.ranks, self.device)
@@ -174,7 +176,7 @@ class _Shape:
             group = group_of(system, table, nodes)
             graphs = graph_file.load(graph, system, group.ranks)
             nodes = _nodes_of(graphs, self.nodes, graph, alone=not group.leaves)
-        return Plan(
+        return NodePlan(
             system=system,
             table=table,
             graphs=graphs,
@@ -192,14 +194,14 @@ def _check_graph(path: str | None, policy: Policy, edits: tuple[str, ...]) -> No
         raise UsageError("--graph gives the channels, --policy nccl searches them: leave one of them out")
 
 
-def _check_ranks(plan: "Plan", gpus: tuple[str, ...], peer: Peer) -> None:
+def _check_ranks(plan: "NodePlan", gpus: tuple[str, ...], peer: P2pAccess) -> None:
     """UsageError for a change of GPUs if the ranks are on the host, where it has no effect."""
-    changes = (*gpus, *(["--p2p off"] if peer is Peer.OFF else []))
+    changes = (*gpus, *(["--p2p off"] if peer is P2pAccess.OFF else []))
     if plan.on_host and changes:
         raise UsageError(f"{', '.join(changes)}: no effect on ranks in host memory; leave --device cpu out")
 
 
-def _warn_of_slow_links(machine: "Machine", plan: "Plan") -> None:
+def _warn_of_slow_links(machine: "Machine", plan: "NodePlan") -> None:
     from railgauge.topo.predict.slow_links import slow_links
 
     inventory = machine.facts

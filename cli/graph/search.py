@@ -7,7 +7,7 @@ import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.machine_options import (
-    Device,
+    DeviceChoice,
     DeviceOption,
     From,
     Gpus,
@@ -41,7 +41,7 @@ def search(
     topo_file: TopoFile = None,
     nodes: Nodes = 1,
     ranks: Ranks = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceOption = DeviceChoice.AUTO,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,

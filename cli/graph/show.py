@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.machine_options import (
-    Device,
+    DeviceChoice,
     DeviceOption,
     From,
     Gpus,
@@ -27,13 +27,13 @@ from railgauge.topo.channels.graph import Graph, Policy
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
-    from railgauge.topo.channels.group import Group
+    from railgauge.topo.channels.group import RankGroup
     from railgauge.topo.machine import Machine
 
 SUFFIXES = (".svg", ".dot", ".html")
 
 
-class Pattern(StrEnum):
+class GraphPattern(StrEnum):
     """Which graph a picture draws."""
 
     RING = "ring"
@@ -53,14 +53,14 @@ def show(
         typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: 1, or by the file."),
     ] = None,
     ranks: Ranks = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceOption = DeviceChoice.AUTO,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     policy: Annotated[
         Policy, typer.Option("--policy", help="Without a file: best, or nccl for what NCCL would choose.")
     ] = Policy.BEST,
     settings: Set = None,
-    pattern: Annotated[Pattern, typer.Option("--draw", help="The graph that -o draws.")] = Pattern.RING,
+    pattern: Annotated[GraphPattern, typer.Option("--draw", help="The graph that -o draws.")] = GraphPattern.RING,
     as_json: Json = False,
     output: Annotated[
         str | None,
@@ -97,11 +97,11 @@ def show(
         print("\n".join([*places, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
         return
     name = machine.host or os.path.basename(source or "this machine")
-    drawn = graphs.ring if pattern is Pattern.RING else graphs.tree
+    drawn = graphs.ring if pattern is GraphPattern.RING else graphs.tree
     write_text(output, _picture(output, name, machine, pattern, drawn, group))
 
 
-def _lines(name: str, graph: Graph, group: "Group") -> list[str]:
+def _lines(name: str, graph: Graph, group: "RankGroup") -> list[str]:
     from railgauge.topo.channels.load import loads
     from railgauge.topo.render.graph import graph_lines, load_lines
 
@@ -113,7 +113,7 @@ def _check_suffix(output: str | None) -> None:
         raise UsageError(f"-o {output}: the suffix selects the format; use one of {', '.join(SUFFIXES)}")
 
 
-def _picture(path: str, name: str, machine: "Machine", pattern: Pattern, graph: Graph, group: "Group") -> str:
+def _picture(path: str, name: str, machine: "Machine", pattern: GraphPattern, graph: Graph, group: "RankGroup") -> str:
     """The machine with the channels in it, in the format of the suffix."""
     from railgauge.topo.channels.load import loads
     from railgauge.topo.render.graph import graph_lines, rank_lines

@@ -13,7 +13,7 @@ import typer
 
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
-from railgauge.cli.run.result_file import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
+from railgauge.cli.run.result_file import JSON, ResultFile, RunAnswer, parse_outputs, parse_tolerance
 from railgauge.cli.run.start import start
 from railgauge.collectives.device import AUTO, Device, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
@@ -111,11 +111,13 @@ def run(
     tolerance: Annotated[
         float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may be lost")
     ] = None,
-    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")] = "",
+    output: Annotated[
+        str, option("RunAnswer", "-J", "--output_file", help="write the JSON document to this file")
+    ] = "",
     tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
-    record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
-    as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
-    list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
+    record: Annotated[str | None, option("RunAnswer", "--record", help="write a flight record of all ranks")] = None,
+    as_json: Annotated[bool, option("RunAnswer", "--json", help="print one JSON document")] = False,
+    list_all: Annotated[bool, option("RunAnswer", "--list", help=LIST)] = False,
 ) -> int:
     """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
     if list_all:
@@ -209,7 +211,7 @@ def run(
         command="run",
     )
     lost = parse_tolerance(10.0 if tolerance is None else tolerance)
-    answer = Answer(files=files, record=record, compare=compare or None, tolerance=lost)
+    answer = RunAnswer(files=files, record=record, compare=compare or None, tolerance=lost)
     return start(job, asked, answer, remarks)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from railgauge.cli import output
 from railgauge.collectives import result_file
-from railgauge.collectives.comparison import Compared, Comparison, compare
+from railgauge.collectives.comparison import ComparedRow, Comparison, compare
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.report.nccl_tests import number
 from railgauge.topo.errors import UsageError
@@ -94,7 +94,7 @@ def _measures(before: str, now: str, speed: str) -> str:
     return f"  {before:>8} {now:>8}  {speed:>6}"
 
 
-def _line(out_of_place: Compared, in_place: Compared) -> str:
+def _line(out_of_place: ComparedRow, in_place: ComparedRow) -> str:
     name = out_of_place.name
     left = _columns(str(name.bytes), name.dtype, name.redop, str(name.root))
     cells = "".join(
@@ -104,7 +104,7 @@ def _line(out_of_place: Compared, in_place: Compared) -> str:
     return left + cells + ("  slower" if out_of_place.worse or in_place.worse else "")
 
 
-def _subject(row: Compared) -> str:
+def _subject(row: ComparedRow) -> str:
     return f"{row.name} {row.way.replace('_', ' ')}"
 
 
@@ -123,7 +123,7 @@ def _missing(older: Older, found: Comparison) -> list[dict[str, Any]]:
     return [*gone, *new]
 
 
-def _slower(row: Compared) -> dict[str, Any]:
+def _slower(row: ComparedRow) -> dict[str, Any]:
     before, after = f"{row.before_us:.4g}", f"{row.after_us:.4g}"
     message = f"{_subject(row)}: {before} us then, {after} us now, {row.speed:.2g} x"
     return _change(_subject(row), "time_us", before, after, message)
@@ -133,7 +133,7 @@ def _change(subject: str, what: str, before: str | None, after: str | None, mess
     return {"subject": subject, "what": what, "before": before, "after": after, "message": message}
 
 
-def _row(row: Compared) -> dict[str, Any]:
+def _row(row: ComparedRow) -> dict[str, Any]:
     return {
         **row.name._asdict(),
         "way": row.way,

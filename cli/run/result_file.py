@@ -27,7 +27,7 @@ class ResultFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RunAnswer:
     """Where a result goes, and what it is compared with."""
 
     files: tuple[ResultFile, ...] = ()

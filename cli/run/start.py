@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from railgauge.cli.output import check_folders, json_text, write_text
 from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
-from railgauge.cli.run.result_file import Answer
+from railgauge.cli.run.result_file import RunAnswer
 from railgauge.cli.streams import tell
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.place import Place
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from railgauge.collectives.tuning_file import Timed, TuningPlace
 
 
-def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str]]) -> int:
+def start(job: Job, asked: Start, answer: RunAnswer, remarks: Callable[[], list[str]]) -> int:
     """Launch the ranks or be some of them; return the exit status. Rank 0's process prints the
     `answer` and the `remarks`.
 
@@ -38,7 +38,7 @@ def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str
     return run_here(job, place, answer)
 
 
-def launch(job: Job, asked: Start, answer: Answer) -> int:
+def launch(job: Job, asked: Start, answer: RunAnswer) -> int:
     """Start the ranks through the launcher and wait for them."""
     plan = launch_of(asked, job.ranks_per_process, job.timeout_s)
     if not plan.hosts:
@@ -62,7 +62,7 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
     return ended.status
 
 
-def run_here(job: Job, place: Place, answer: Answer) -> int:
+def run_here(job: Job, place: Place, answer: RunAnswer) -> int:
     """Run this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot report."""
     from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.device import leave_hung_gpu
@@ -104,7 +104,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     return status
 
 
-def older_result(job: Job, answer: Answer) -> "Older | None":
+def older_result(job: Job, answer: RunAnswer) -> "Older | None":
     """The result to compare with; reads it and a tuning file before anything runs.
 
     Raises:
@@ -122,7 +122,7 @@ def older_result(job: Job, answer: Answer) -> "Older | None":
     return load(answer.compare, answer.tolerance, job.collective)
 
 
-def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
+def fail(job: Job, answer: RunAnswer, ranks: int, error: Error) -> int:
     """End before anything ran; return the exit status."""
     from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.document import RunDocument

@@ -12,7 +12,7 @@ from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.binding import Binding
-    from railgauge.topo.facts.sources.nvml import Gpu
+    from railgauge.topo.facts.sources.nvml import NvmlGpu
     from railgauge.topo.machine import Machine
     from railgauge.topo.nccl.graph.model import Node, System
 
@@ -87,13 +87,14 @@ def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "
     return tuple(nodes[gpu.index] for gpu in visible(known, None, setting)[0] if gpu.index in nodes)
 
 
-def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
+def _as_numbered(system: "System") -> "tuple[NvmlGpu, ...]":
     """The GPUs of a topology file by number, without UUIDs."""
-    from railgauge.topo.facts.sources.nvml import Gpu
+    from railgauge.topo.facts.sources.nvml import NvmlGpu
 
     numbered = sorted((gpu.dev or 0, gpu.bus_id or "") for gpu in system.gpus)
     return tuple(
-        Gpu(bus_id=bus_id, index=index, uuid=None, sm=0, nvlinks=(), c2c=None, gdr=None) for index, bus_id in numbered
+        NvmlGpu(bus_id=bus_id, index=index, uuid=None, sm=0, nvlinks=(), c2c=None, gdr=None)
+        for index, bus_id in numbered
     )
 
 

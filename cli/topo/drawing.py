@@ -16,7 +16,7 @@ from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
-from railgauge.topo.render.topology import Branch, Known, branches
+from railgauge.topo.render.topology import Branch, TopologyFacts, branches
 
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
@@ -24,7 +24,7 @@ WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreada
 def print_tree(system: System, machine: Machine) -> None:
     """Print one tree per CPU."""
     models = {gpu.bus_id: gpu.name for gpu in machine.facts.gpus if gpu.name} if machine.facts else {}
-    known = Known(links=node_links(system, machine.topology, machine.facts), models=models)
+    known = TopologyFacts(links=node_links(system, machine.topology, machine.facts), models=models)
     out = console(WIDEST)
     for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.machine_options import (
-    Device,
+    DeviceChoice,
     DeviceOption,
     From,
     Gpus,
@@ -49,7 +49,7 @@ def paths(
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     ranks: Ranks = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceOption = DeviceChoice.AUTO,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Accepted for symmetry; paths stay within a node.")] = 1,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from railgauge.topo.nccl.graph.model import Node, System
 
 
-class Format(StrEnum):
+class PickFormat(StrEnum):
     """The output formats of a pick."""
 
     TEXT = "text"
@@ -41,7 +41,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-NEEDS_CPUS = (Format.RANKFILE, Format.SLURM, Format.NUMACTL)
+NEEDS_CPUS = (PickFormat.RANKFILE, PickFormat.SLURM, PickFormat.NUMACTL)
 
 
 def pick(
@@ -58,8 +58,8 @@ def pick(
     no_p2p: NoP2p = False,
     settings: Set = None,
     form: Annotated[
-        Format, typer.Option("--format", help="text, env, rankfile (Open MPI), slurm, numactl or json.")
-    ] = Format.TEXT,
+        PickFormat, typer.Option("--format", help="text, env, rankfile (Open MPI), slurm, numactl or json.")
+    ] = PickFormat.TEXT,
     as_json: Json = False,
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout; JSON for *.json.")
@@ -86,7 +86,7 @@ def pick(
     )
     threads = thread_siblings(machine.reader, (cpu for node in machine.topology.numa for cpu in node.cpus))
     bound = bindings(machine.topology, found.best.gpus, siblings=threads, levels=steering.levels, denied=denied)
-    wanted = Format.JSON if as_json or (output or "").endswith(".json") else form
+    wanted = PickFormat.JSON if as_json or (output or "").endswith(".json") else form
     text = written(wanted, found, bound, machine, system, nodes)
     if output is not None:
         write_text(output, text)
@@ -107,7 +107,7 @@ def busy_gpus(system: "System", names: str | None) -> list["Node"]:
 
 
 def written(
-    form: Format, found: "Pick", bound: "Sequence[Binding]", machine: Machine, system: "System", nodes: int
+    form: PickFormat, found: "Pick", bound: "Sequence[Binding]", machine: Machine, system: "System", nodes: int
 ) -> str:
     """The pick in that format; UnavailableError if it needs CPUs and these are unknown."""
     from railgauge.topo.render import binding
@@ -120,16 +120,16 @@ def written(
             "give a topology file with <cpu affinity> by --topo-file, or use --format env"
         )
     match form:
-        case Format.TEXT:
+        case PickFormat.TEXT:
             return "\n".join([*pick_lines(found), *binding.binding_lines(bound, system.nets)]) + "\n"
-        case Format.ENV:
+        case PickFormat.ENV:
             return binding.environment(bound, system.nets)
-        case Format.RANKFILE:
+        case PickFormat.RANKFILE:
             hosts = [machine.host or "localhost"] if nodes == 1 else [f"+n{place}" for place in range(nodes)]
             return binding.rankfile(bound, hosts)
-        case Format.SLURM:
+        case PickFormat.SLURM:
             return binding.slurm(bound, nodes)
-        case Format.NUMACTL:
+        case PickFormat.NUMACTL:
             return binding.numactl(bound)
-        case Format.JSON:
+        case PickFormat.JSON:
             return json_text(document("pick", machine.host, **pick_document(found, bound, system.nets))) + "\n"

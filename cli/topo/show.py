@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.machine_options import (
-    Device,
+    DeviceChoice,
     DeviceOption,
     From,
     Gpus,
@@ -51,7 +51,7 @@ def show(
     against: Against = None,
     output: Output = None,
     ranks: Ranks = None,
-    device: DeviceOption = Device.AUTO,
+    device: DeviceOption = DeviceChoice.AUTO,
     as_json: Json = False,
 ) -> None:
     """Draw the machine as a tree, a matrix or a picture."""

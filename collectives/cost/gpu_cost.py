@@ -33,7 +33,7 @@ class GpuRanks:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class GpuMoves:
     """Consecutive steps and kernels, and bytes that the busiest GPU sends or receives, over nccl-tests' size."""
 
     steps: int
@@ -63,44 +63,44 @@ def predicted_busbw(
     return size / time_us / 1e3 * collective.factor(where.ranks)
 
 
-def moves_of(where: GpuRanks, collective: Collective, algorithm: Algorithm) -> Moves:
+def moves_of(where: GpuRanks, collective: Collective, algorithm: Algorithm) -> GpuMoves:
     """The work of an operation (`in_one_step` and `in_two_steps` of collectives/native/gpu/exchange.cc)."""
     match algorithm:
         case Algorithm.RING:
             return _ring(where, collective)
         case Algorithm.TREE:  # a chain within a node: up and down at once, except at its ends
-            return Moves(2 * where.peers, 2.0 if where.ranks > 2 else 1.0)
+            return GpuMoves(2 * where.peers, 2.0 if where.ranks > 2 else 1.0)
         case Algorithm.TWO_SHOT | Algorithm.ZERO_COPY | Algorithm.COPY_ENGINE:
             return _in_two_steps(where, collective)
         case _:
             return _in_one_step(where, collective)
 
 
-def _ring(where: GpuRanks, collective: Collective) -> Moves:
+def _ring(where: GpuRanks, collective: Collective) -> GpuMoves:
     steps = ring_steps(collective, where.ranks)
-    return Moves(where.peers, 1.0) if collective in FROM_ONE else Moves(steps, steps / where.ranks)
+    return GpuMoves(where.peers, 1.0) if collective in FROM_ONE else GpuMoves(steps, steps / where.ranks)
 
 
-def _in_two_steps(where: GpuRanks, collective: Collective) -> Moves:
+def _in_two_steps(where: GpuRanks, collective: Collective) -> GpuMoves:
     """Parts go to their owners, which share the results; with two ranks an owner has no rank to share with."""
     part = where.peers / where.ranks
     if collective is Collective.ALL_REDUCE:
-        return Moves(2, 2 * part)
+        return GpuMoves(2, 2 * part)
     if collective is Collective.REDUCE and where.ranks > 2:
-        return Moves(2, 2 * part)
+        return GpuMoves(2, 2 * part)
     if collective is Collective.BROADCAST:
-        return Moves(2 if where.ranks > 2 else 1, 1.0)
+        return GpuMoves(2 if where.ranks > 2 else 1, 1.0)
     return _in_one_step(where, collective)
 
 
-def _in_one_step(where: GpuRanks, collective: Collective) -> Moves:
+def _in_one_step(where: GpuRanks, collective: Collective) -> GpuMoves:
     """A rank sends all data for another at once: sendrecv to one, a whole input to each, or a part to each."""
     if collective is Collective.SEND_RECV:
-        return Moves(1, 1.0)
+        return GpuMoves(1, 1.0)
     whole = collective in (Collective.ALL_REDUCE, Collective.REDUCE, Collective.BROADCAST)
     passed = where.peers * (1.0 if whole else 1 / where.ranks)
     rounds = _rounds(where.ranks) if collective.in_pairs else 1
-    return Moves(rounds, passed, rounds)
+    return GpuMoves(rounds, passed, rounds)
 
 
 def _rounds(ranks: int) -> int:

@@ -3,7 +3,7 @@
 those of equal position on their hosts (collectives/native/recursive_schedule.h, hierarchical.h).
 """
 
-from railgauge.collectives.cost.host_ranks import HostRanks, Moves
+from railgauge.collectives.cost.host_ranks import HostMoves, HostRanks
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 
 DOUBLING_UP_TO = 64 << 10
@@ -11,7 +11,7 @@ DOUBLING_UP_TO = 64 << 10
 collectives/native/hierarchical.cc."""
 
 
-def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) -> Moves:
+def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) -> HostMoves:
     """Ranks are connected host by host, so that the lowest bits of their positions are within one.
 
     All of the data is copied to where it is reduced, and in an all-reduce by doubling to where it leaves from.
@@ -22,10 +22,10 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
     folds = beyond * (where.nodes > 1)
     if collective in (Collective.BROADCAST, Collective.REDUCE):
         steps = bits + beyond
-        return Moves(steps=steps, crossings=far + folds, passed=2.0 * steps, leaving=float(far + folds), senders=1)
+        return HostMoves(steps=steps, crossings=far + folds, passed=2.0 * steps, leaving=float(far + folds), senders=1)
     if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         there = 1 - where.per_node / where.ranks
-        return Moves(
+        return HostMoves(
             steps=bits + 2 * beyond,
             crossings=far + 2 * folds,
             passed=2 * (1 - 1 / where.ranks) + 2 * beyond,
@@ -34,7 +34,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
             senders=where.per_node,
         )
     if algorithm is Algorithm.RECURSIVE_DOUBLING:
-        return Moves(
+        return HostMoves(
             steps=bits + 2 * beyond,
             crossings=far + 2 * folds,
             passed=2.0 * (bits + beyond),
@@ -42,7 +42,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
             leaving=float(where.per_node * far + folds),
             senders=where.per_node,
         )
-    return Moves(
+    return HostMoves(
         steps=2 * (bits + beyond),
         crossings=2 * (far + folds),
         passed=4 * (1 - 0.5**bits) + 2 * beyond,
@@ -52,7 +52,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
     )
 
 
-def hierarchical(where: HostRanks, collective: Collective, size: int) -> Moves:
+def hierarchical(where: HostRanks, collective: Collective, size: int) -> HostMoves:
     """A step in shared segments before those across hosts and one after them; each position moves its share across."""
     bits, beyond = _bits(where.nodes)
     peers, share = where.per_node - 1, 1 / where.per_node
@@ -66,7 +66,7 @@ def hierarchical(where: HostRanks, collective: Collective, size: int) -> Moves:
         crossings = 2 * (bits + beyond)
         leaving = 2 * (1 - 0.5**bits) + beyond
     stages = 1 if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER) else 2
-    return Moves(
+    return HostMoves(
         steps=stages + crossings,
         crossings=crossings,
         messages=stages * peers,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from railgauge.collectives.cost import calibration
 from railgauge.collectives.cost.host_across import hierarchical, recursive
-from railgauge.collectives.cost.host_ranks import HostRanks, Moves
+from railgauge.collectives.cost.host_ranks import HostMoves, HostRanks
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict.cost import Cost
 
@@ -92,7 +92,7 @@ def message_cost(where: HostRanks, size: int) -> Cost:
     return Cost(latency_us=calibration.HOST_WIRE_US + step_us, transfer_us=max(where.turns * copied, passed) / 1e3)
 
 
-def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
+def copying_us(where: HostRanks, moves: HostMoves, size: int) -> float:
     """The time of the cores' copies and reductions, including memory traffic, and the waits."""
     beyond = max(0, size - calibration.HOST_CACHE_BYTES)
     ns = size * moves.passed / calibration.HOST_GB_PER_S + beyond / calibration.HOST_MEMORY_GB_PER_S
@@ -100,7 +100,7 @@ def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
     return where.turns * ns / 1e3 + rounds * _or_switch(where, calibration.HOST_ROUND_US)
 
 
-def between_us(where: HostRanks, moves: Moves, size: int) -> float:
+def between_us(where: HostRanks, moves: HostMoves, size: int) -> float:
     """The time of the network, or of the ranks that send to it and receive from it."""
     senders = moves.senders or min(where.interfaces, where.per_node)
     passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
@@ -114,7 +114,7 @@ def _or_switch(where: HostRanks, alone_us: float) -> float:
     return alone_us if where.turns == 1 else calibration.HOST_SWITCH_US * where.turns
 
 
-def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Moves:
+def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> HostMoves:
     """The work of an operation of `size` bytes with an algorithm that the collective has."""
     match algorithm:
         case Algorithm.HIERARCHICAL:
@@ -136,14 +136,14 @@ def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, siz
             return _to_each(where, collective)
 
 
-def _ring(where: HostRanks, collective: Collective) -> Moves:
+def _ring(where: HostRanks, collective: Collective) -> HostMoves:
     """Each part goes round once, of an all-reduce twice; from or to a root all of it does."""
     peers, part = where.ranks - 1, 1 / where.ranks
     rounds = 2 if collective is Collective.ALL_REDUCE else 1
     rooted = collective in (Collective.BROADCAST, Collective.REDUCE)
     once = 1.0 if rooted else rounds * peers * part
     middle = 2 if where.ranks > 2 or not rooted else 1  # with two ranks one only sends, one only receives
-    return Moves(
+    return HostMoves(
         steps=rounds * peers,
         crossings=rounds * (where.nodes - 1),
         passed=middle * once,
@@ -151,10 +151,10 @@ def _ring(where: HostRanks, collective: Collective) -> Moves:
     )
 
 
-def _tree(where: HostRanks) -> Moves:
+def _tree(where: HostRanks) -> HostMoves:
     """Up and down: a chain within each node, a binary tree over the nodes (`ncclGetBtree`, src/graph/trees.cc)."""
     levels = (where.nodes - 1).bit_length()
-    return Moves(
+    return HostMoves(
         steps=2 * (where.per_node - 1 + levels),
         crossings=2 * levels,
         passed=4.0 if where.ranks > 2 else 2.0,
@@ -162,13 +162,13 @@ def _tree(where: HostRanks) -> Moves:
     )
 
 
-def _two_shot(where: HostRanks) -> Moves:
+def _two_shot(where: HostRanks) -> HostMoves:
     """Every rank posts all data, reduces its part of all, posts that, and reads the others' parts."""
     peers, part = where.ranks - 1, 1 / where.ranks
-    return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
+    return HostMoves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
 
 
-def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
+def _zero_copy(where: HostRanks, collective: Collective) -> HostMoves:
     """What each rank reads from the others' arrays, or writes there, between two rounds of a word from each."""
     peers, part = where.ranks - 1, 1 / where.ranks
     passed = {
@@ -179,10 +179,10 @@ def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
         Collective.SCATTER: part,
         Collective.SEND_RECV: 1.0,
     }.get(collective, peers * part)
-    return Moves(steps=2, messages=2 * peers, passed=passed)
+    return HostMoves(steps=2, messages=2 * peers, passed=passed)
 
 
-def _to_each(where: HostRanks, collective: Collective) -> Moves:
+def _to_each(where: HostRanks, collective: Collective) -> HostMoves:
     """In one step, over shared segments or pairs, from each to each or with the root."""
     peers, part = where.ranks - 1, 1 / where.ranks
     far = where.ranks - where.per_node
@@ -198,4 +198,4 @@ def _to_each(where: HostRanks, collective: Collective) -> Moves:
         Collective.SEND_RECV: (1, 2.0, 1.0),
     }[collective]
     crosses = where.nodes > 1
-    return Moves(steps=1, crossings=int(crosses), messages=messages, passed=passed, leaving=leaving * crosses)
+    return HostMoves(steps=1, crossings=int(crosses), messages=messages, passed=passed, leaving=leaving * crosses)

@@ -49,7 +49,7 @@ class HostRanks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moves:
+class HostMoves:
     """The work of one operation for the busiest rank.
 
     steps: consecutive ones, `crossings` of them between nodes. messages: of other ranks, to read. passed: bytes that it

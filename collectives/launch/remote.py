@@ -92,7 +92,7 @@ class _Output:
             return file.read()
 
 
-class Line:
+class Conversation:
     """Access to the hosts of a `converse`, for its listener."""
 
     def __init__(self, worker: "_Worker") -> None:
@@ -119,7 +119,7 @@ class Line:
 class Listener(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
     """Callbacks while commands run, from the thread that waits in `converse`."""
 
-    def began(self, line: Line) -> None:
+    def began(self, line: Conversation) -> None:
         """All commands are about to start; `line` reaches them."""
 
     def output(self, node: str, stream: str, data: bytes) -> bool:
@@ -262,7 +262,7 @@ def converse(
         worker.write(stdin)
         if not hold_stdin:
             worker.set_write_eof()
-        listener.began(Line(worker))
+        listener.began(Conversation(worker))
         task.resume()
 
 

@@ -24,7 +24,7 @@ from railgauge.collectives.launch.relay import Relay
 from railgauge.collectives.launch.remote import (
     MOST_STDERR,
     SSH_FAILED,
-    Line,
+    Conversation,
     Listener,
     converse,
     ssh_command,
@@ -130,7 +130,7 @@ class _Hosts(Listener):
         self._statuses: dict[str, int | None] = {}
         self._reasons: dict[str, str] = {}
 
-    def began(self, line: Line) -> None:
+    def began(self, line: Conversation) -> None:
         self._line = line
         line.call(self._start_within_s, self._give_up_waiting)
 

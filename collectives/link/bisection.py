@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from railgauge._native import collectives as native
 from railgauge.collectives.buffer import Buffer
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connections import ring_steps
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
@@ -141,7 +141,7 @@ class _Rings:
 
     def _time(self, part: Communicator, count: int) -> tuple[float, str | None]:
         """Seconds of an all-gather by ring, and what is wrong in the result of a further one with random bytes."""
-        case = Case(collective=Collective.ALL_GATHER, count=count, dtype=Dtype.UINT8, op=Redop.SUM, root=0)
+        case = OperationCase(collective=Collective.ALL_GATHER, count=count, dtype=Dtype.UINT8, op=Redop.SUM, root=0)
         source, destination = (buffer.at(0, case.dtype) for buffer in (self._source, self._destination))
         seconds = part.repeat(
             case.collective, source, destination, count, case.dtype, ahead=AHEAD, times=self._job.iterations

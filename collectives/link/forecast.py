@@ -18,7 +18,7 @@ UNKNOWN_GB_PER_S = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class PairForecast:
     """For one pair: GB/s of a long message, microseconds of a short one."""
 
     gb_per_s: float
@@ -40,13 +40,13 @@ class Forecaster:
             self._cores.setdefault(peer.host_id, set()).update(peer.cpus)
         self._long, self._short = long, short
 
-    def of_round(self, way: Way, pairs: Sequence[Pair]) -> dict[Pair, Forecast]:
+    def of_round(self, way: Way, pairs: Sequence[Pair]) -> dict[Pair, PairForecast]:
         """Predictions for all pairs that are measured at the same time."""
         at_work = Counter(self._hosts[rank] for pair in pairs for rank in pair)
         users = Counter(end for pair in pairs if way.crosses(*pair) for end in self._ends(way, pair))
         return {pair: self._of_pair(way, pair, at_work, users) for pair in pairs}
 
-    def _of_pair(self, way: Way, pair: Pair, at_work: Counter[str], users: Counter[tuple[str, int]]) -> Forecast:
+    def _of_pair(self, way: Way, pair: Pair, at_work: Counter[str], users: Counter[tuple[str, int]]) -> PairForecast:
         crosses = way.crosses(*pair)
         sharing = max(users[end] for end in self._ends(way, pair)) if crosses else 1
         free = min(self._gb_per_s(way, rank) for rank in pair) / sharing if crosses else inf
@@ -58,7 +58,7 @@ class Forecaster:
             medium=MEDIA[way.transport],
         )
         long, short = (message_cost(where, size) for size in (self._long, self._short))
-        return Forecast(self._long / long.time_us / 1e3, short.time_us, sharing, where.turns > 1)
+        return PairForecast(self._long / long.time_us / 1e3, short.time_us, sharing, where.turns > 1)
 
     def _core_count(self, host: str) -> int:
         return max(1, len(self._cores[host]))

@@ -18,7 +18,7 @@ from railgauge.collectives.link.judgement import to_measure_again
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.measurement import Say
-from railgauge.collectives.link.pair_result import PairResult, Sample
+from railgauge.collectives.link.pair_result import PairResult, PairSample
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import AbortedError, UnavailableError, UsageError, VerificationError
 from railgauge.topo.machine import load_machine
@@ -159,7 +159,7 @@ class Tournament:
             sharing=1,
             crowded=False,
             samples=(
-                Sample(
+                PairSample(
                     (self._job.bytes / out_s / 1e9, self._job.bytes / back_s / 1e9),
                     self._job.bytes / figures.both_s / 1e9,
                     figures.there_and_back_s / 2 * 1e6,

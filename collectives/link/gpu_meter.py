@@ -9,10 +9,10 @@ from typing import Protocol
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.link.copy_method import CopyMethod, Flow
 from railgauge.collectives.link.link_job import LinkJob
-from railgauge.collectives.verification import Verdict
+from railgauge.collectives.verification import Verification
 
 Checked = tuple[int, int, float, float, float]
-"""The fields of a Verdict after its kind."""
+"""The fields of a Verification after its kind."""
 
 
 class GpuLink(Protocol):
@@ -65,7 +65,7 @@ def measure_pair(link: GpuLink, method: CopyMethod, job: LinkJob, seed: int) -> 
     answered, out, back, both = (min(each) for each in zip(*(turn() for _ in range(job.turns)), strict=True))
     sizes = enumerate((job.latency_bytes, job.bytes))
     verdicts = [
-        tuple(Verdict(PatternKind.RANDOM, *each) for each in link.check(method, size, 2 * seed + number))
+        tuple(Verification(PatternKind.RANDOM, *each) for each in link.check(method, size, 2 * seed + number))
         for number, size in sizes
     ]
     wrong = [one for pair in verdicts for one in pair if one.wrong]

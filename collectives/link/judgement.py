@@ -10,7 +10,7 @@ from railgauge.collectives.link.again import SEES_ENOUGH_BELOW, again, is_clear
 from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.odd import LEAST_LOSS, LEAST_RANKS, Directed, Judged, Odd, odd_ones
-from railgauge.collectives.link.pair_result import Kind, PairResult, Sample
+from railgauge.collectives.link.pair_result import Kind, PairResult, PairSample
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.cards.links import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
@@ -32,7 +32,7 @@ class Quantity:
     of_rank: Card
     of_link: Card
 
-    def speeds(self, sample: Sample) -> tuple[float, float]:
+    def speeds(self, sample: PairSample) -> tuple[float, float]:
         """One for each direction; a round trip has only one."""
         return sample.gb_per_s if self is BANDWIDTH else (1 / max(sample.latency_us, 1e-6),) * 2
 

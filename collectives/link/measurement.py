@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from railgauge.collectives.binding import bound
 from railgauge.collectives.link.bisection import LEAST_RANKS, bisect
-from railgauge.collectives.link.forecast import Forecast, Forecaster
+from railgauge.collectives.link.forecast import Forecaster, PairForecast
 from railgauge.collectives.link.judgement import to_measure_again
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.pair_connection import PairConnections
 from railgauge.collectives.link.pair_meter import PairMeter, Side
-from railgauge.collectives.link.pair_result import Moved, PairResult, Sample
+from railgauge.collectives.link.pair_result import Moved, PairResult, PairSample
 from railgauge.collectives.link.placement import Placement, placements
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way, own_ports, ways
@@ -145,7 +145,7 @@ class _Measurement:
         """The fault that has not occurred yet: it is injected in the first exchange of its rank on its channel."""
         return None if self._meter.fault_fired else self._job.fault
 
-    def _joined(self, way: Way, number: int, forecast: Forecast, low: Side, high: Side) -> PairResult:
+    def _joined(self, way: Way, number: int, forecast: PairForecast, low: Side, high: Side) -> PairResult:
         long = self._job.bytes
         numa = [self._placements[side.rank][1] for side in (low, high)]
         for side in (low, high):
@@ -160,7 +160,7 @@ class _Measurement:
             sharing=forecast.sharing,
             crowded=forecast.crowded,
             samples=(
-                Sample(
+                PairSample(
                     (long / low.out_s / 1e9, long / high.out_s / 1e9),
                     long / max(low.both_s, high.both_s) / 1e9,
                     (low.there_and_back_s or 0.0) / 2 * 1e6,

@@ -8,7 +8,7 @@ from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.link.link_job import AHEAD, LinkJob
 from railgauge.collectives.link.pair_connection import PairConnections, Traffic
-from railgauge.collectives.verification import Verdict
+from railgauge.collectives.verification import Verification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +98,11 @@ class PairMeter:
         }
         return answered, one_way[Traffic.SEND], one_way[Traffic.RECEIVE], seconds(Traffic.BOTH, long, n)
 
-    def _check(self, connections: PairConnections, peer: int, size: int, seed: int) -> Verdict:
+    def _check(self, connections: PairConnections, peer: int, size: int, seed: int) -> Verification:
         """Exchange random bytes, and compare each with the one that the peer sent."""
         kind = PatternKind.RANDOM
         pattern = native.Pattern(self._ranks, Dtype.UINT8, Redop.SUM, seed, kind)
         native.fill_pattern(pattern, self._rank, self._source.memory, size)
         self._destination.poison(size)
         connections.seconds(peer, Traffic.BOTH, self._source.memory, self._destination.memory, size)
-        return Verdict(kind, *native.check_copied(pattern, peer, self._destination.memory, size))
+        return Verification(kind, *native.check_copied(pattern, peer, self._destination.memory, size))

@@ -26,7 +26,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PairSample:
     """One measurement of a pair, the best of its turns."""
 
     gb_per_s: tuple[float, float]
@@ -54,7 +54,7 @@ class PairResult:
     """Pairs that used one interface of a host at that time, including itself; 1 without others."""
     crowded: bool
     """More ranks were busy on a host than it has cores, so they waited for each other."""
-    samples: tuple[Sample, ...]
+    samples: tuple[PairSample, ...]
     """Its measurements; repeated, and alone, if it was unclear which rank or link is slow. The best of each figure is
     used."""
     predicted_gb_per_s: float | None

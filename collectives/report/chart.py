@@ -19,7 +19,7 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.comparison import size_text
 
 
-class Kind(StrEnum):
+class CurveKind(StrEnum):
     """The kind of a curve; also its class in the SVG."""
 
     OUT_OF_PLACE = "out"
@@ -36,15 +36,15 @@ class Kind(StrEnum):
 
 
 LABELS = {
-    Kind.OUT_OF_PLACE: "out of place",
-    Kind.IN_PLACE: "in place",
-    Kind.PREDICTED: "predicted",
-    Kind.FLOOR: "measured memory limit",
-    Kind.BEFORE_OUT_OF_PLACE: "out of place, before",
-    Kind.BEFORE_IN_PLACE: "in place, before",
+    CurveKind.OUT_OF_PLACE: "out of place",
+    CurveKind.IN_PLACE: "in place",
+    CurveKind.PREDICTED: "predicted",
+    CurveKind.FLOOR: "measured memory limit",
+    CurveKind.BEFORE_OUT_OF_PLACE: "out of place, before",
+    CurveKind.BEFORE_IN_PLACE: "in place, before",
 }
-NOW = (Kind.OUT_OF_PLACE, Kind.IN_PLACE)
-BEFORE = (Kind.BEFORE_OUT_OF_PLACE, Kind.BEFORE_IN_PLACE)
+NOW = (CurveKind.OUT_OF_PLACE, CurveKind.IN_PLACE)
+BEFORE = (CurveKind.BEFORE_OUT_OF_PLACE, CurveKind.BEFORE_IN_PLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Point:
 class Curve:
     """Points by size."""
 
-    kind: Kind
+    kind: CurveKind
     points: tuple[Point, ...]
 
 
@@ -98,10 +98,10 @@ class Chart:
         return [point for panel in self.panels for curve in panel.curves for point in curve.points]
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[CurveKind]:
         """The kinds that occur, in the legend's order."""
         there = {curve.kind for panel in self.panels for curve in panel.curves}
-        return [kind for kind in Kind if kind in there]
+        return [kind for kind in CurveKind if kind in there]
 
 
 def chart(document: RunDocument, before: RunDocument | None = None) -> Chart:
@@ -142,9 +142,9 @@ def _of(rows: Named, variant: str) -> Named:
 
 def _panel(variant: str, now: Named, old: Named, factor: float) -> Panel:
     curves = [
-        Curve(Kind.FLOOR, _points((n.bytes, floor_busbw(rows, factor), "") for n, rows in now.items())),
+        Curve(CurveKind.FLOOR, _points((n.bytes, floor_busbw(rows, factor), "") for n, rows in now.items())),
         *(_measured(kind, way, old) for kind, way in zip(BEFORE, WAYS, strict=True)),
-        Curve(Kind.PREDICTED, _points((n.bytes, rows[0].predicted_busbw_gb_per_s, "") for n, rows in now.items())),
+        Curve(CurveKind.PREDICTED, _points((n.bytes, rows[0].predicted_busbw_gb_per_s, "") for n, rows in now.items())),
         *(_measured(kind, way, now) for kind, way in zip(NOW, WAYS, strict=True)),
     ]
     return Panel(variant, tuple(curve for curve in curves if curve.points), tuple(_spans(list(now.items()))))
@@ -156,7 +156,7 @@ def floor_busbw(rows: Sequence[Row], factor: float) -> float:
     return rows[0].bytes / min(floors) / 1e3 * factor if floors else 0.0
 
 
-def _measured(kind: Kind, way: str, rows: Named) -> Curve:
+def _measured(kind: CurveKind, way: str, rows: Named) -> Curve:
     points = ((n.bytes, median_busbw(found, way), _note(kind, way, n, found)) for n, found in rows.items())
     return Curve(kind, _points(points))
 
@@ -166,7 +166,7 @@ def _points(points: Iterable[tuple[int, float, str]]) -> tuple[Point, ...]:
     return tuple(Point(*point) for point in points if point[0] > 0 and point[1] > LEAST_GB_PER_S)
 
 
-def _note(kind: Kind, way: str, name: RowName, rows: Sequence[Row]) -> str:
+def _note(kind: CurveKind, way: str, name: RowName, rows: Sequence[Row]) -> str:
     row = rows[0]
     channels = None if row.channels is None else f"{row.channels} channel{'s' * (row.channels != 1)}"
     how = ", ".join(text for text in (row.algorithm, row.protocol, channels) if text)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from railgauge.collectives.record import Record
 from railgauge.topo.values.printable import one_line
-from railgauge.transports.picture import Scene, describe, details, draw, name_operation, parting
+from railgauge.transports.picture import RankStates, describe, details, draw, name_operation, parting
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Operation, Standing, current
 
@@ -23,7 +23,7 @@ def _head(record: Record) -> Iterator[str]:
     command = one_line(" ".join(record.command))
     yield f"{record.ranks} ranks, rank 0 on {one_line(record.host)}, {one_line(record.time)}: railgauge {command}"
     yield f"ended: {one_line(record.error) if record.error else 'as planned'}"
-    for line in (parting(record.standings), draw(Scene(record.standings))):
+    for line in (parting(record.standings), draw(RankStates(record.standings))):
         if line and line not in (record.error or ""):
             yield f"stood: {line}"
 

@@ -6,7 +6,7 @@ The same result gives the same bytes. Dashes and the form of the points repeat w
 
 from collections.abc import Iterable
 
-from railgauge.collectives.report.chart import BEFORE, Chart, Curve, Kind, Panel, Point
+from railgauge.collectives.report.chart import BEFORE, Chart, Curve, CurveKind, Panel, Point
 from railgauge.collectives.report.log_axis import (
     LogAxis,
     bandwidth_limits,
@@ -17,7 +17,7 @@ from railgauge.collectives.report.log_axis import (
 )
 from railgauge.topo.render import palette
 from railgauge.topo.render.markup import SANS, Paint, escape, picture, px, themed
-from railgauge.topo.render.picture.canvas import Piece, Style
+from railgauge.topo.render.picture.canvas import Style, TextRun
 
 ONE, SEVERAL = (820.0, 440.0), (430.0, 280.0)
 """Width and height of a panel that is alone, or one of several."""
@@ -102,7 +102,7 @@ def _header(chart: Chart, width: float) -> Iterable[str]:
             yield _line(f"curve {name}", x, 80 + 4 * place, x + 26, 80 + 4 * place)
             yield from _marker(name, x + 13, 80)
         yield _text(x + 32, 84, label)
-        x += 46 + Piece(text=label).width
+        x += 46 + TextRun(text=label).width
 
 
 def _legend(chart: Chart) -> Iterable[tuple[tuple[str, ...], str]]:
@@ -117,9 +117,9 @@ def _legend(chart: Chart) -> Iterable[tuple[tuple[str, ...], str]]:
 
 def _cut(text: str, style: Style, width: float) -> str:
     """A text, shortened to fit."""
-    if Piece(text=text, style=style).width <= width:
+    if TextRun(text=text, style=style).width <= width:
         return text
-    while text and Piece(text=f"{text}...", style=style).width > width:
+    while text and TextRun(text=f"{text}...", style=style).width > width:
         text = text[:-1]
     return f"{text}..."
 
@@ -190,7 +190,7 @@ def _curve(curve: Curve, across: LogAxis, up: LogAxis) -> Iterable[str]:
 def _marker(kind: str, x: float, y: float, point: Point | None = None) -> Iterable[str]:
     """A full circle out of place, an empty square in place; all others are lines alone."""
     note = f"<title>{escape(point.note)}</title>" if point else ""
-    if kind == Kind.OUT_OF_PLACE:
+    if kind == CurveKind.OUT_OF_PLACE:
         yield f'<circle class="point {kind}" cx="{px(x)}" cy="{px(y)}" r="3.2">{note}</circle>'
-    elif kind == Kind.IN_PLACE:
+    elif kind == CurveKind.IN_PLACE:
         yield f'<rect class="point {kind}" x="{px(x - 3)}" y="{px(y - 3)}" width="6" height="6">{note}</rect>'

@@ -185,7 +185,7 @@ def test_without_any_readable_file_the_input_is_bad(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        ((), 2, "which nodes?"),
+        ((), 2, "no nodes given"),
         (("-w", "a", "--hostfile", "b"), 2, "both name the nodes"),
         (("--from", "x", "-w", "a"), 2, "leave -w"),
         (("-w", "-oProxyCommand=id"), 2, "is not a host"),

@@ -11,7 +11,7 @@ from tests.cli.command import in_process, railgauge
 from tests.cli.test_schemas import check
 from tests.topo.findings.cluster.fleets import usual, write
 
-from railgauge.cli.cluster.gather import Limits
+from railgauge.cli.cluster.gather import GatherLimits
 from railgauge.topo.errors import UnavailableError
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "cluster.md"
@@ -37,7 +37,7 @@ def test_nodes_are_given_the_time_that_is_documented(answer):
     seconds, at_a_time = re.search(r"`--timeout (\d+)`, `--fanout (\d+)`", PAGE.read_text()).groups()
     with mock.patch("railgauge.cli.cluster.gathered_files.gathered_files", side_effect=UnavailableError("no")) as asked:
         assert in_process("cluster", answer, "-w", "gpu1").returncode == 3
-    assert asked.call_args.args[-1] == Limits(timeout_s=float(seconds), fanout=int(at_a_time))
+    assert asked.call_args.args[-1] == GatherLimits(timeout_s=float(seconds), fanout=int(at_a_time))
 
 
 def test_check_of_nothing_readable_is_bad_input(tmp_path):

@@ -32,13 +32,13 @@ def test_the_nodes_of_an_allocation():
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ((), "which nodes?"),
-        (("-w", "a"), "between two nodes, and one is named"),
+        ((), "no nodes given"),
+        (("-w", "a"), "only one node: name at least two"),
         (("a", "-w", "a,b"), "cluster link a OTHER"),
         (("a", "a", "-w", "a,b"), "cluster link a OTHER"),
         (("a", "c", "-w", "a,b"), "c is not one of the 2 nodes"),
         (("-w", "a,b", "--bisect", "--transport", "SHM"), "leave --transport out"),
-        (("-w", "a,b", "-o", "x.html"), "has to end in"),
+        (("-w", "a,b", "-o", "x.html"), "use a name that ends in"),
     ],
 )
 def test_what_makes_no_sense_is_refused(args, words):

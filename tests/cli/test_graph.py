@@ -131,7 +131,7 @@ def swapped(text):
 def test_a_node_that_nccl_cuts_says_which_gpus_are_left_out():
     for command in ("search", "show"):
         out = railgauge("graph", command, "--from", "@pcie-switch").stdout
-        assert re.match(r"\d of \d GPUs: NCCL takes GPU\d .*for another node", out), out.splitlines()[0]
+        assert re.match(r"\d of \d GPUs: NCCL splits the node: GPU\d .*form another one", out), out.splitlines()[0]
 
 
 def test_a_file_shows_its_own_tree():

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from railgauge.collectives.node import Node
+from railgauge.collectives.node import JoiningNode
 from railgauge.collectives.node_detection import detect_node
 from railgauge.transports.ib.device import IbDevice, IbPort
 from railgauge.transports.nccl_log import NcclLog
@@ -22,7 +22,7 @@ def topology(nics: dict[str, int], host_hash: str = "0x1") -> str:
     return f'<system version="1">{CPU.format(hash=host_hash)}{nic}</cpu></system>'
 
 
-def node(folder: Path, name: str, ranks: int, nodes: int, nics: dict[str, int], **options) -> Node:
+def node(folder: Path, name: str, ranks: int, nodes: int, nics: dict[str, int], **options) -> JoiningNode:
     """A machine with those NICs as `ranks` host ranks see it; this process's only interface is lo."""
     path = folder / f"{name}.xml"
     path.write_text(topology(nics))

@@ -97,6 +97,6 @@ def test_a_nic_that_refuses_goes_by_the_host_and_is_named_once(placed, capsys):
     assert [nics.known for nics in proxies] == [[(HOST, BYTES, False), (HOST + 1, BYTES, True)]] * 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        "railgauge: rank 0: NET/IB/2 does not take GPU memory, which goes through the host: DMA-BUF: "
+        "railgauge: rank 0: NET/IB/2 cannot register GPU memory, data goes through the host: DMA-BUF: "
     )
     assert "peer memory failed" in line

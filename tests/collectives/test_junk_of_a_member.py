@@ -24,7 +24,7 @@ from railgauge.collectives.link.measurement import measure
 from railgauge.collectives.measure import Meter
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import gather
-from railgauge.collectives.verification import Verdict
+from railgauge.collectives.verification import Verification
 from railgauge.topo.errors import described, status_of
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.group import Group
@@ -48,7 +48,7 @@ class Timed(Bench):
         return 0.001
 
     def verify(self, case, pattern, kind, *, in_place):
-        return Verdict(kind)
+        return Verification(kind)
 
     def ran(self, case):
         return Ran("ring", "simple", 1, 0.0)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from railgauge.collectives import nccl_library
-from railgauge.collectives.nccl_communicator import NcclCommunicator
+from railgauge.collectives.nccl_communicator import NcclCommunicator, Opened
 from railgauge.collectives.nccl_library import IN_WHEEL, NAME, SETTING, open_nccl
 from railgauge.topo.errors import MismatchError, UnavailableError
 
@@ -51,8 +51,8 @@ def test_what_the_loader_does_not_find_is_looked_for_in_pythons_packages(opened,
 @pytest.mark.parametrize(("versions", "other"), [(("2.28.9", "2.19.3"), 1), (("2.28.9", "2.28.9", "2.30.7"), 2)])
 def test_a_rank_with_another_release_is_named_beside_rank_0(versions, other, monkeypatch):
     monkeypatch.setattr(NcclCommunicator, "_open", lambda _self: {})
-    told = [{"version": version, "id": "00"} for version in versions]
-    group = SimpleNamespace(rank=0, world_size=len(versions), all_gather=lambda _own: told)
+    told = [Opened(version=version, id=b"") for version in versions]
+    group = SimpleNamespace(rank=0, world_size=len(versions), all_gather=lambda _own, _kind: told)
     with pytest.raises(
         MismatchError, match=f"^rank {other} has NCCL {versions[other]}, rank 0 2.28.9: install one version$"
     ):

@@ -87,7 +87,7 @@ def test_a_graph_file_is_taken(tmp_path, variable):
     graph = tmp_path / "graph.txt"
     graph.write_text(node(tmp_path, "a", 3, 2, {"lo": 10_000}).graphs.replace('dev="0x1"', 'dev="0x7"'))
     options = {"environ": {variable: str(graph)}} if variable else {"graph_file": str(graph)}
-    with pytest.raises(InputError, match="dev 0x7 is not of this machine"):
+    with pytest.raises(InputError, match="dev 0x7 is not on this machine"):
         node(tmp_path, "a", 3, 2, {"lo": 10_000}, **options)
 
 

@@ -108,7 +108,7 @@ def test_each_rank_gets_the_cores_of_its_place_on_its_own_node(tmp_path):
 
 def test_channels_searched_for_one_node_alone_cannot_be_joined(tmp_path):
     peers = peers_on(["a", "b"])
-    with pytest.raises(UsageError, match="no NICs: search them as one of several nodes"):
+    with pytest.raises(UsageError, match="no NICs: search them with --nodes 2"):
         join_nodes([[0], [1]], [node(tmp_path, name, 1, 1, LO) for name in "ab"], peers)
 
 

@@ -5,7 +5,7 @@ import json
 
 from railgauge.collectives.record import SCHEMA, make_record
 from railgauge.collectives.record_hang import read_record
-from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.verdict import verdict
 from railgauge.transports.standing import BlockedOn, Operation, Standing
 
@@ -15,7 +15,7 @@ def operation(number, *, over=True, collective="all_reduce", count=1024):
 
 
 def judged(standings, ranks=4, error=None):
-    scene = Scene()
+    scene = JobState()
     record = make_record(standings, ranks, error, "vm", ["run", "all_reduce"])
     read_record(scene, json.dumps(record.to_json()).encode(), SCHEMA)
     return verdict(scene), scene
@@ -44,7 +44,7 @@ def test_a_rank_that_could_not_be_reached_is_named():
     assert found.text.startswith("rank 3 of communicator 0 (of all ranks), 4 ranks: not answering")
     assert list(scene.notes) == [
         "the run ended: rank 3 is gone",
-        "state of the ranks:  ranks 0-2 wait in all_reduce #7 for rank 3, which does not answer",
+        "state of the ranks: ranks 0-2 wait in all_reduce #7 for rank 3, which does not answer",
     ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from railgauge.collectives.cost.host_choice import ANY_SIZE
 from railgauge.collectives.cost.host_cost import algorithms
 from railgauge.collectives.operation import NUMBERS
-from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, usable_for, uses
+from railgauge.collectives.tuning import ALGORITHMS, TuningScope, choose, usable_for, uses
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.peer import this_peer
@@ -28,7 +28,7 @@ NONE_OR_ONE = st.sampled_from([None, *ALGORITHMS])
 def any_setting(draw, only=NONE_OR_ONE):
     nodes = draw(st.integers(1, 16))
     ranks = nodes * draw(st.integers(1 if nodes > 1 else 2, 16))
-    return Setting(
+    return TuningScope(
         ranks=ranks,
         nodes=nodes,
         rings=draw(st.integers(1, 8)),
@@ -111,7 +111,7 @@ def test_the_only_algorithm_runs_all_that_it_can(setting, measured, by_hand):
 
 def four_ranks(**others):
     known = {"ranks": 4, "nodes": 1, "rings": 2, "trees": 4, "hosts": (4,), "only": None, "cores": 4}
-    return Setting(**known | {"net_gb_per_s": 10.0} | others)
+    return TuningScope(**known | {"net_gb_per_s": 10.0} | others)
 
 
 def test_measured_times_count_instead_of_the_model():
@@ -150,9 +150,9 @@ def test_a_setting_knows_the_cores_of_the_poorest_node():
     one, other = this_peer(0), this_peer(1)
     object.__setattr__(one, "cpus", [0, 1, 2])
     object.__setattr__(other, "cpus", [2, 3])
-    assert Setting.of([one, other], rings=1, trees=0).cores == 4
+    assert TuningScope.of([one, other], rings=1, trees=0).cores == 4
     object.__setattr__(other, "host_id", "another")
-    found = Setting.of([one, other], rings=1, trees=0)
+    found = TuningScope.of([one, other], rings=1, trees=0)
     assert (found.cores, found.nodes, found.hosts) == (2, 2, (1, 1))
 
 

@@ -209,7 +209,7 @@ def test_parts_of_a_communicator_have_memory_of_their_own():
 @pytest.mark.parametrize(("shape", "dtype"), [(-1, "int8"), ("x", "int8"), (2, "no type"), (2, object), (1.5, "int8")])
 def test_what_is_no_array_is_refused(shape, dtype):
     def body(bootstrap):
-        with pytest.raises(UsageError, match="whole numbers, and a type of numbers"):
+        with pytest.raises(UsageError, match="whole numbers, a number type"):
             whole(bootstrap).empty(shape, dtype)
 
     assert on_ranks(1, body) == [None]

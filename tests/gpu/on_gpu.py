@@ -13,7 +13,7 @@ from tests.gpu.fake_gpus import bus_ids
 from railgauge._native import collectives as native
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.gpu_communicator import GpuCommunicator
-from railgauge.collectives.gpu_way import Launch
+from railgauge.collectives.gpu_way import KernelLaunch
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -54,7 +54,7 @@ class RegisteredMemory:
         for collective in NUMBERS:
             algorithm = Algorithm.COPY_ENGINE if symmetric and collective in COPIED else Algorithm.ZERO_COPY
             if collective is not Collective.BROADCAST or comm.size == 2:
-                comm.choose(collective, [(1 << 60, Launch(algorithm, Protocol.SIMPLE))])
+                comm.choose(collective, [(1 << 60, KernelLaunch(algorithm, Protocol.SIMPLE))])
 
 
 class OnGpu:

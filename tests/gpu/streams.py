@@ -19,20 +19,20 @@ from tests.transports.ranks import on_ranks
 from railgauge.collectives import gpu_communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.gpu_memory import SymmetricArray
-from railgauge.collectives.gpu_way import Launch
+from railgauge.collectives.gpu_way import KernelLaunch
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
 
 COUNT, ROUNDS = 1 << 18, 6
 WAYS = {
-    "lines": (Launch(Algorithm.ONE_SHOT, Protocol.LL), 1 << 10),
-    "full_lines": (Launch(Algorithm.TWO_SHOT, Protocol.LL128), 4 << 10),
-    "push": (Launch(Algorithm.TWO_SHOT, Protocol.SIMPLE), COUNT),
-    "ring": (Launch(Algorithm.RING, Protocol.SIMPLE), COUNT),
-    "tree": (Launch(Algorithm.TREE, Protocol.SIMPLE), COUNT),
-    "registered": (Launch(Algorithm.ZERO_COPY, Protocol.SIMPLE), COUNT),
-    "copies": (Launch(Algorithm.COPY_ENGINE, Protocol.SIMPLE), COUNT),
+    "lines": (KernelLaunch(Algorithm.ONE_SHOT, Protocol.LL), 1 << 10),
+    "full_lines": (KernelLaunch(Algorithm.TWO_SHOT, Protocol.LL128), 4 << 10),
+    "push": (KernelLaunch(Algorithm.TWO_SHOT, Protocol.SIMPLE), COUNT),
+    "ring": (KernelLaunch(Algorithm.RING, Protocol.SIMPLE), COUNT),
+    "tree": (KernelLaunch(Algorithm.TREE, Protocol.SIMPLE), COUNT),
+    "registered": (KernelLaunch(Algorithm.ZERO_COPY, Protocol.SIMPLE), COUNT),
+    "copies": (KernelLaunch(Algorithm.COPY_ENGINE, Protocol.SIMPLE), COUNT),
     "parts": (None, COUNT),
 }
 """What an operation is run by, and the floats that each rank gives."""

@@ -30,13 +30,13 @@ def test_a_driver_or_context_that_is_gone_ends_no_program(fake_gpus, result):
         from tests.transports.ranks import on_ranks
         from railgauge._native import collectives as native
         from railgauge.collectives.dtype import Dtype
-        from railgauge.collectives.gpu_way import Launch
+        from railgauge.collectives.gpu_way import KernelLaunch
         from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
         def part(bootstrap):
             comm = connected(bootstrap)
             source, result = (comm.allocate(256 * size, Dtype.FLOAT) for size in (1, 2))
-            comm.choose(Collective.ALL_GATHER, [(1 << 60, Launch(Algorithm.COPY_ENGINE, Protocol.SIMPLE))])
+            comm.choose(Collective.ALL_GATHER, [(1 << 60, KernelLaunch(Algorithm.COPY_ENGINE, Protocol.SIMPLE))])
             comm.all_gather(source, result, async_op=True).wait()
             work = comm.all_reduce(source, async_op=True)
             comm.synchronize()

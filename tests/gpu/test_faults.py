@@ -52,7 +52,7 @@ def test_memory_that_is_too_small_for_the_messages(fake_gpus):
 
 def test_more_ranks_than_gpus(fake_gpus):
     result = run("-g", "3", **fake_gpus(2))
-    assert (result.returncode, "local rank 2 has no GPU: 2 here" in result.stderr) == (3, True), result.stderr
+    assert (result.returncode, "local rank 2 has no GPU: this host has 2" in result.stderr) == (3, True), result.stderr
 
 
 @pytest.mark.parametrize("visible", ["", "7"])

@@ -6,7 +6,7 @@ import functools
 import pytest
 
 from railgauge._native import collectives as native
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.expectation import expected
 from railgauge.collectives.gpu_arrays import GpuArrays
@@ -23,7 +23,7 @@ ALLOCATE = functools.partial(native.GpuMemory, 0)
 def test_a_destination_is_wrong_until_it_has_all_pieces(gpu, collective, in_place):
     if in_place and collective not in IN_PLACE:
         pytest.skip(f"{collective} does not run in place")
-    case = Case(collective=collective, count=COUNT, dtype=Dtype.FLOAT, op=Redop.SUM, root=RANK)
+    case = OperationCase(collective=collective, count=COUNT, dtype=Dtype.FLOAT, op=Redop.SUM, root=RANK)
     pattern = native.Pattern(RANKS, case.dtype, case.op, 1, PatternKind.RANDOM)
     arrays = GpuArrays(0, LARGEST, RANK, RANKS, ALLOCATE)
     arrays.fill(case, pattern, in_place=in_place)

@@ -219,10 +219,10 @@ def test_graphs_are_captured(nccl):
 @pytest.mark.parametrize(
     ("version", "arguments", "why"),
     [
-        (TOO_OLD, "", "this engine wants NCCL 2.10.3 or later, and "),
-        (WITHOUT_REGISTERING, "-R 1", "registering buffers (-R 1) wants NCCL 2.19 or later, and "),
-        (WITHOUT_WINDOWS, "-R 2", "symmetric memory (-R 2) wants NCCL 2.27 or later, and "),
-        (WITHOUT_REGISTERING, "-d f8e4m3", "f8e4m3 wants NCCL 2.24 or later, and "),
+        (TOO_OLD, "", "this engine needs NCCL 2.10.3 or later, and "),
+        (WITHOUT_REGISTERING, "-R 1", "registering buffers (-R 1) needs NCCL 2.19 or later, and "),
+        (WITHOUT_WINDOWS, "-R 2", "symmetric memory (-R 2) needs NCCL 2.27 or later, and "),
+        (WITHOUT_REGISTERING, "-d f8e4m3", "f8e4m3 needs NCCL 2.24 or later, and "),
     ],
 )
 def test_what_a_release_lacks_is_refused(nccl, version, arguments, why):

@@ -16,7 +16,7 @@ from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype
-from railgauge.collectives.gpu_way import Launch
+from railgauge.collectives.gpu_way import KernelLaunch
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import Error
@@ -51,7 +51,7 @@ def test_symmetric_arrays_are_arrays(fake_gpus):
     program = """
         def part(bootstrap):
             comm = connected(bootstrap)
-            comm.choose(Collective.ALL_GATHER, [(1 << 60, Launch(Algorithm.COPY_ENGINE, Protocol.SIMPLE))])
+            comm.choose(Collective.ALL_GATHER, [(1 << 60, KernelLaunch(Algorithm.COPY_ENGINE, Protocol.SIMPLE))])
             with comm.allocate(3, Dtype.FLOAT) as source, comm.allocate((2, 3), Dtype.FLOAT) as destination:
                 source.memory.write(np.full(3, comm.rank + 1, np.float32))
                 comm.all_gather(source, destination)
@@ -75,7 +75,7 @@ def test_arrays_of_a_program_are_registered_and_closed(fake_gpus):
 
         def part(bootstrap):
             comm = connected(bootstrap)
-            comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
+            comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
             array = Array(comm, 1000)
             array.memory.write(np.full(1000, comm.rank + 1, np.float32))
             registered = comm.register(array)
@@ -99,7 +99,7 @@ def test_other_places_of_symmetric_memory_are_an_error(fake_gpus):
     program = """
         def part(bootstrap):
             comm = connected(bootstrap)
-            launch = Launch(Algorithm.COPY_ENGINE, Protocol.SIMPLE)
+            launch = KernelLaunch(Algorithm.COPY_ENGINE, Protocol.SIMPLE)
             memory = comm.registered_memory(4096, symmetric=True)
             at = memory.pointer + 1024 + 256 * comm.rank
             number = NUMBERS[Collective.ALL_GATHER]

@@ -57,7 +57,7 @@ from tests.gpu.on_gpu import OnGpu, connected
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.dtype import Dtype
-from railgauge.collectives.gpu_way import Launch
+from railgauge.collectives.gpu_way import KernelLaunch
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
 COUNT = 1 << 22
@@ -67,13 +67,13 @@ WAYS = {Algorithm.TWO_SHOT: Protocol.SIMPLE, Algorithm.RING: Protocol.SIMPLE, Al
 def part(bootstrap):
     comm = connected(bootstrap)
     for algorithm, protocol in WAYS.items():
-        comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(algorithm, protocol))])
+        comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(algorithm, protocol))])
         OnGpu(comm).all_reduce(np.ones(COUNT, np.float32))
-    comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(Algorithm.TWO_SHOT, Protocol.LL128))])
+    comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(Algorithm.TWO_SHOT, Protocol.LL128))])
     OnGpu(comm).all_reduce(np.ones(1 << 12, np.float32))
     OnGpu(comm).alltoallv(np.ones(COUNT, np.float32), [COUNT // 2] * 2, np.ones(COUNT, np.float32), [COUNT // 2] * 2)
     array = comm.allocate(COUNT, Dtype.FLOAT)
-    comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
+    comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
     comm.all_reduce(array)
     comm.synchronize()
     bootstrap.barrier()

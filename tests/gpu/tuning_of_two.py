@@ -11,7 +11,7 @@ from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives as native
 from railgauge.collectives import gpu_tuning
-from railgauge.collectives.case import Case
+from railgauge.collectives.case import OperationCase
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import count_of
@@ -42,9 +42,9 @@ def body(bootstrap):
     )
 
 
-def case(size: int) -> Case:
+def case(size: int) -> OperationCase:
     count = count_of(COLLECTIVE, size, Dtype.FLOAT.bytes, 2)
-    return Case(collective=COLLECTIVE, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
+    return OperationCase(collective=COLLECTIVE, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ def test_a_failure_names_the_ranks_and_how_to_get_there_again():
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 4, done.stderr
     assert "seed 1, 2 ranks" in done.stdout
-    assert "rank 1: it was at work when the time was over" in done.stdout
-    assert 'again: make soak ARGS="--seed 1 --ranks 2 --worlds shm --count 10000"' in done.stdout
+    assert "rank 1: it was still running when the time was over" in done.stdout
+    assert 'to repeat: make soak ARGS="--seed 1 --ranks 2 --worlds shm --count 10000"' in done.stdout
 
 
 def test_growth_is_told_with_its_figures():

@@ -50,8 +50,8 @@ def test_assumed_speeds_of_a_path_are_marked():
 
 
 def test_what_is_counted_as_something_is_told():
-    assert any("counted as 16 lanes: 0000:00:06.0" in warning for warning in H200.warnings)
+    assert any("assumed x16: 0000:00:06.0" in warning for warning in H200.warnings)
     text = topology_file.dumps(H200.topology).replace('speed="10000"', 'speed="-1"')
     assert remarks(topology_file.loads(text))[1:] == ()
     text = topology_file.dumps(H200.topology).replace('speed="10000"', 'speed="0"').replace('width="0"', 'width="16"')
-    assert remarks(topology_file.loads(text)) == ("speed unknown, counted as 10 Gb/s: eth0",)
+    assert remarks(topology_file.loads(text)) == ("speed unknown, assumed 10 Gb/s: eth0",)

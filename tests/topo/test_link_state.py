@@ -86,6 +86,12 @@ def test_twins_decide_by_strict_majority(narrow, of, marked):
     assert {state.verdict for state in states[:narrow]} == {verdict}
 
 
+def test_twins_of_a_topology_file_that_differ_without_a_majority_are_named():
+    links = [link(number, can=HALF if number < 3 else FULL, now=None, ends=None) for number in range(4)]
+    unlike = (Verdict.UNKNOWN, Reason.TWINS, None)
+    assert verdicts(*links) == [unlike] * 3 + [(Verdict.UNKNOWN, None, None)]
+
+
 def test_twins_of_another_host_or_model_do_not_count():
     others = [link(2, key=("1", 2)), link(3, key=("1", 3)), link(4, model=("0x1", "0x3")), link(5, model=None)]
     assert verdicts(link(1, can=HALF), *others) == [GOOD] * 5

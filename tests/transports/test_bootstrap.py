@@ -27,8 +27,8 @@ from railgauge.transports.frame import (
     FROM_HUB,
     MAX_PAYLOAD,
     Contribution,
+    FrameKind,
     FrameReader,
-    Kind,
     pack,
     pack_contribution,
     receive,
@@ -80,7 +80,7 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
     place = HubPlace(address="127.0.0.1", port=9, interface="lo", host="h", network="n", key="00")
     assert len({place.secret(b"a"), place.secret(b"b"), replace(place, key="01").secret(b"a")}) == 3
     session = Bootstrap(0, 1, socket.socket(), 1.0)
-    monkeypatch.setattr(session, "_expect_frames", lambda _: [(Kind.WELCOME, 0, {"salt": "00", "beat_s": 1.0})])
+    monkeypatch.setattr(session, "_expect_frames", lambda _: [(FrameKind.WELCOME, 0, {"salt": "00", "beat_s": 1.0})])
     keys = set()
     for secret in (b"a", b"b"):
         session.session, session._thread = b"", threading.Thread(target=lambda: None)
@@ -93,10 +93,10 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
 @pytest.mark.parametrize(
     "frame",
     [
-        pack(Kind.BEAT),
-        pack(Kind.BYE),
-        pack(Kind.STATE, 0, []),
-        pack(Kind.FAIL, 0, {"message": "forged", "waits": (-1, False), "mismatch": False}),
+        pack(FrameKind.BEAT),
+        pack(FrameKind.BYE),
+        pack(FrameKind.STATE, 0, []),
+        pack(FrameKind.FAIL, 0, {"message": "forged", "waits": (-1, False), "mismatch": False}),
         pack_contribution(0, Contribution(20.0, 0, (), b"forged")),
     ],
     ids=["beat", "bye", "state", "fail", "gather"],
@@ -118,7 +118,7 @@ def test_a_rank_says_hello_once():
     def body(bootstrap):
         if bootstrap.rank == 1:
             bootstrap._send(
-                pack(Kind.HELLO, 0, {"rank": 0, "world_size": 2, "version": "1", "host": "elsewhere", "pid": 7})
+                pack(FrameKind.HELLO, 0, {"rank": 0, "world_size": 2, "version": "1", "host": "elsewhere", "pid": 7})
             )
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
@@ -205,12 +205,12 @@ def test_as_long_as_all_are_there_nobody_is_asked_where_it_stands(monkeypatch):
     one = meet_on(HashStore(), 0, 1)
     with socket.create_connection((one.place.address, one.place.port), timeout=HANGS_AFTER_S) as rank:
         authenticate(rank, one.place.secret(b"s"), HUB, deadline=one.deadline)
-        rank.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "here", "pid": 7}))
+        rank.sendall(pack(FrameKind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "here", "pid": 7}))
         reader, heard = FrameReader(FROM_HUB), []
-        while heard.count(Kind.BEAT) < 5:
+        while heard.count(FrameKind.BEAT) < 5:
             heard += [kind for kind, _, _ in receive(rank, reader)]
-        rank.sendall(pack(Kind.BYE))
-        assert set(heard) == {Kind.WELCOME, Kind.BEAT}
+        rank.sendall(pack(FrameKind.BYE))
+        assert set(heard) == {FrameKind.WELCOME, FrameKind.BEAT}
     one.close()
 
 
@@ -426,7 +426,7 @@ def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow", "pid": 7}
     with socket.create_connection((rendezvous[0].place.address, rendezvous[0].place.port)) as slow:
         authenticate(slow, rendezvous[0].place.secret(b"s"), HUB, deadline=rendezvous[0].deadline)
-        slow.sendall(pack(Kind.HELLO, 0, hello))
+        slow.sendall(pack(FrameKind.HELLO, 0, hello))
         slow.sendall(b"".join(pack_contribution(number, Contribution(20.0, 0, (), b"")) for number in range(1, 6)))
 
         def body(process):

@@ -12,8 +12,8 @@ from railgauge.transports.frame import (
     HEADER,
     MAX_PAYLOAD,
     Contribution,
+    FrameKind,
     FrameReader,
-    Kind,
     group_of_result,
     pack,
     pack_contribution,
@@ -61,25 +61,25 @@ def test_frames_survive_any_cutting(kinds, data, step):
 
 def test_a_frame_over_the_limit_is_refused_by_its_header():
     with pytest.raises(ValueError, match="an invalid frame"):
-        FrameReader(FROM_MEMBER).feed(HEADER.pack(Kind.GATHER, 0, MAX_PAYLOAD + 1))
+        FrameReader(FROM_MEMBER).feed(HEADER.pack(FrameKind.GATHER, 0, MAX_PAYLOAD + 1))
     with pytest.raises(ValueError, match="an invalid frame"):
-        FrameReader(FROM_MEMBER, 100).feed(HEADER.pack(Kind.HELLO, 0, 101))
+        FrameReader(FROM_MEMBER, 100).feed(HEADER.pack(FrameKind.HELLO, 0, 101))
 
 
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (Kind.RESULT, b""),  # only the hub sends it
-        (Kind.BEAT, b"1"),
-        (Kind.STATE, b"[1]"),
-        (Kind.STATE, b"[true, false]"),
-        (Kind.STATE, b'{"a": 1}'),
-        (Kind.FAIL, b'{"message": "x", "waits": [0, false], "mismatch": false, "more": 1}'),
-        (Kind.FAIL, b'{"message": "x", "waits": [0, false]}'),
-        (Kind.FAIL, b'{"message": 1, "waits": [0, false], "mismatch": false}'),
-        (Kind.HELLO, b"[" * 400),
-        (Kind.HELLO, b"\xff"),
-        (Kind.STATE, b"[NaN, false]"),
+        (FrameKind.RESULT, b""),  # only the hub sends it
+        (FrameKind.BEAT, b"1"),
+        (FrameKind.STATE, b"[1]"),
+        (FrameKind.STATE, b"[true, false]"),
+        (FrameKind.STATE, b'{"a": 1}'),
+        (FrameKind.FAIL, b'{"message": "x", "waits": [0, false], "mismatch": false, "more": 1}'),
+        (FrameKind.FAIL, b'{"message": "x", "waits": [0, false]}'),
+        (FrameKind.FAIL, b'{"message": 1, "waits": [0, false], "mismatch": false}'),
+        (FrameKind.HELLO, b"[" * 400),
+        (FrameKind.HELLO, b"\xff"),
+        (FrameKind.STATE, b"[NaN, false]"),
         (99, b""),
     ],
 )

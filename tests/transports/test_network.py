@@ -10,13 +10,13 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.ib import agreement as module
 from railgauge.transports.ib.device import Found, IbDevice, IbPort
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.network import SOCKETS, Nic, choose_network
+from railgauge.transports.network import SOCKETS, PeerNic, choose_network
 from railgauge.transports.peer import this_peer
 
 PORTS = [IbPort(f"mlx5_{n}", 1, "Ethernet", 3, f"10.77.{n}.1") for n in range(2)]
 ONE = Found(devices=(IbDevice(0, (PORTS[0],)),))
 MERGED = Found(devices=(IbDevice(2, tuple(PORTS)),))
-DOWN = Found(why_not="mlx5_0:1: it is DOWN")
+DOWN = Found(why_not="mlx5_0:1: port state is DOWN")
 NONE = Found(why_not="no RDMA device", expected=False)
 
 
@@ -46,7 +46,7 @@ def test_ranks_that_all_have_nics_use_them(monkeypatch):
     assert got[0].devices == ONE.devices
     assert got[0].nics == got[1].nics
     assert got[0].nics[1] == (
-        Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"], 2 * ["Ethernet"]),
+        PeerNic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"], 2 * ["Ethernet"]),
     )
     assert got[0].why_not_ib is None
 
@@ -59,7 +59,7 @@ def test_a_nic_that_no_plan_names_is_the_first(monkeypatch):
 
 def test_one_rank_without_takes_all_to_sockets_and_is_named(monkeypatch, capsys):
     got = chosen(monkeypatch, ONE, DOWN, ONE)
-    why = "rank 1 on host1: mlx5_0:1: it is DOWN"
+    why = "rank 1 on host1: mlx5_0:1: port state is DOWN"
     assert [(one.name, one.why_not_ib) for one in got] == [("NET/Socket", why)] * 3
     assert capsys.readouterr().err == f"railgauge: over NET/Socket, not NET/IB: {why}\n"
 
@@ -93,12 +93,12 @@ def test_hosts_without_devices_are_nothing_to_speak_of(monkeypatch, capsys):
 def test_a_network_that_was_asked_for_and_is_not_there_ends_the_run(monkeypatch):
     errors = chosen(monkeypatch, ONE, DOWN, settings={"NCCL_NET": "IB"})
     assert all(isinstance(error, UnavailableError) for error in errors)
-    assert str(errors[0]) == "NCCL_NET=IB, but rank 1 on host1: mlx5_0:1: it is DOWN"
+    assert str(errors[0]) == "NCCL_NET=IB, but rank 1 on host1: mlx5_0:1: port state is DOWN"
 
 
 def test_a_setting_that_no_queue_pair_has_ends_the_run(monkeypatch):
     errors = chosen(monkeypatch, ONE, ONE, settings={"NCCL_IB_TIMEOUT": "99"})
-    assert any(isinstance(error, UsageError) and "from 0 to 31" in str(error) for error in errors)
+    assert any(isinstance(error, UsageError) and "out of range 0..31" in str(error) for error in errors)
 
 
 def test_a_setting_of_gids_that_is_none_ends_the_run_even_where_sockets_would_do(monkeypatch):

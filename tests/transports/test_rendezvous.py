@@ -24,7 +24,7 @@ from railgauge.topo.errors import (
     UsageError,
 )
 from railgauge.transports import hub
-from railgauge.transports.frame import Kind, pack
+from railgauge.transports.frame import FrameKind, pack
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.hub_place import HubPlace
 from railgauge.transports.store.hash_store import HashStore
@@ -329,7 +329,7 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as again:
         authenticate(again, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
         again.sendall(
-            pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J", "pid": 7})
+            pack(FrameKind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J", "pid": 7})
         )
         while again.recv(100):
             pass

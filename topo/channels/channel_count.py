@@ -20,7 +20,7 @@ ByCount: TypeAlias = Mapping[int, _native.topo.Packed]  # the best set found of 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ChannelLimits:
     """The most channels, and the highest speed of one, in GB/s."""
 
     least_channels: int
@@ -28,22 +28,22 @@ class Limits:
     top_gb_per_s: float
 
 
-def limits_of(wiring: Wiring) -> Limits:
+def limits_of(wiring: Wiring) -> ChannelLimits:
     """GPUs: NCCL's limits. Host ranks: at most one channel per core, at the copy speed of a core."""
     cores = [len(rank.cpus) or 1 for rank in wiring.ranks if rank.kind is NodeKind.HOST]
     if cores:
         most = max(HOST_CHANNELS, min((*cores, CHANNELS_OF_RANK)))
-        return Limits(least_channels=HOST_CHANNELS, most_channels=most, top_gb_per_s=CORE_GB_PER_S)
+        return ChannelLimits(least_channels=HOST_CHANNELS, most_channels=most, top_gb_per_s=CORE_GB_PER_S)
     top = max(_native.topo.nccl_speeds(wiring.native, leaves)[0] for leaves in (False, True))
-    return Limits(least_channels=1, most_channels=MAX_CHANNELS, top_gb_per_s=top)
+    return ChannelLimits(least_channels=1, most_channels=MAX_CHANNELS, top_gb_per_s=top)
 
 
-def most_carrying(found: ByCount, limits: Limits) -> set[int]:
+def most_carrying(found: ByCount, limits: ChannelLimits) -> set[int]:
     """The numbers of channels with the highest total, all equal."""
     return _most(found, {count for count in found if count >= limits.least_channels}, EQUAL)
 
 
-def shared_counts(ring: ByCount, tree: ByCount, limits: Limits) -> set[int]:
+def shared_counts(ring: ByCount, tree: ByCount, limits: ChannelLimits) -> set[int]:
     """Of the best numbers for the ring, those that are best, or nearly, for the tree."""
     counts = most_carrying(ring, limits)
     return _most(tree, counts & set(tree), CLOSE) or counts

@@ -9,7 +9,7 @@ from railgauge.topo.nccl.paths.paths import Paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RankGroup:
     """`ranks` in the System's order, on the paths of `table`.
 
     `leaves`: channels enter and leave by NICs, as one of several nodes or as a part of a node that NCCL split
@@ -22,10 +22,10 @@ class Group:
     leaves: bool
 
 
-def group_of(system: System, table: Paths, nodes: int) -> Group:
+def group_of(system: System, table: Paths, nodes: int) -> RankGroup:
     """The group of one of `nodes` equal nodes; UnavailableError for a System without ranks."""
     if not system.ranks:
         raise UnavailableError("no GPU to plan for: use --ranks N --device cpu to plan ranks in host memory")
     host = system.ranks[0].kind is NodeKind.HOST
     ranks = system.ranks if host else tuple(gpu for gpu in system.gpus if gpu.id in table.kept)
-    return Group(system=system, table=table, ranks=ranks, leaves=nodes > 1 or len(ranks) < len(system.ranks))
+    return RankGroup(system=system, table=table, ranks=ranks, leaves=nodes > 1 or len(ranks) < len(system.ranks))

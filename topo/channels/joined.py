@@ -13,7 +13,7 @@ from railgauge.topo.channels.graph import Graph, Graphs
 from railgauge.topo.channels.joined_nics import SharedNic, shared_nics
 from railgauge.topo.channels.joined_ring import JoinedRing, join_ring
 from railgauge.topo.channels.joined_tree import JoinedTree, join_trees
-from railgauge.topo.channels.member import Member, placed
+from railgauge.topo.channels.member import MemberNode, placed
 from railgauge.topo.nccl.graph.model import PATH_TYPES, System
 from railgauge.topo.nccl.settings.steering import Steering
 
@@ -46,7 +46,7 @@ class Joined:
     `executed` names for each channel that NCCL runs its place in `trees`, and modulo the number of rings its ring.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[MemberNode, ...]
     ring: Agreed
     tree: Agreed
     rings: tuple[JoinedRing, ...]
@@ -105,5 +105,5 @@ def _agreed(graphs: Sequence[Graph]) -> Agreed:
     )
 
 
-def _least_sm(members: Sequence[Member]) -> int | None:
+def _least_sm(members: Sequence[MemberNode]) -> int | None:
     return min((rank.sm for member in members for rank in member.system.ranks if rank.sm is not None), default=None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.joined_ring import JoinedRing
-from railgauge.topo.channels.member import Member
+from railgauge.topo.channels.member import MemberNode
 from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 
 
@@ -27,7 +27,7 @@ class SharedNic:
     share: float
 
 
-def shared_nics(members: Sequence[Member], rings: Sequence[JoinedRing], gb_per_s: float) -> tuple[SharedNic, ...]:
+def shared_nics(members: Sequence[MemberNode], rings: Sequence[JoinedRing], gb_per_s: float) -> tuple[SharedNic, ...]:
     """The NICs with more rings than their node's own channels give them, fullest first; GB/s per ring."""
     node_of = [place for place, member in enumerate(members) for _ in range(member.size)]
     used: Counter[tuple[int, int, bool]] = Counter()
@@ -47,7 +47,7 @@ def shared_nics(members: Sequence[Member], rings: Sequence[JoinedRing], gb_per_s
     return tuple(sorted(found, key=lambda nic: (-nic.share, nic.node, nic.dev)))
 
 
-def _own(member: Member, count: int) -> Counter[tuple[int, bool]]:
+def _own(member: MemberNode, count: int) -> Counter[tuple[int, bool]]:
     """How many of a node's first channels enter by each NIC, and leave by it."""
     nets = [channel.nets for channel in member.graphs.ring.channels[:count] if channel.nets]
     return Counter([(pair[0], False) for pair in nets] + [(pair[-1], True) for pair in nets])

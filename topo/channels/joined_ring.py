@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.graph import Channel
-from railgauge.topo.channels.member import Member, edge
+from railgauge.topo.channels.member import MemberNode, edge
 from railgauge.topo.nccl.settings.steering import CROSS_IF_BETTER
 
 
@@ -23,20 +23,20 @@ class JoinedRing:
     edges: tuple[Edge, ...]
 
 
-def join_ring(members: tuple[Member, ...], number: int, channels: int) -> JoinedRing:
+def join_ring(members: tuple[MemberNode, ...], number: int, channels: int) -> JoinedRing:
     """The ring of channel `number`, of `channels` on every node."""
     parts = [(member, member.ranks(_channel(member, place, number, channels))) for place, member in enumerate(members)]
     ranks = tuple(rank for _, part in parts for rank in part)
     return JoinedRing(ranks=ranks, edges=tuple(_edges(parts, number)) if len(ranks) > 1 else ())
 
 
-def _channel(member: Member, place: int, number: int, channels: int) -> Channel:
+def _channel(member: MemberNode, place: int, number: int, channels: int) -> Channel:
     ring = member.graphs.ring
     swapped = ring.cross_nic == CROSS_IF_BETTER and channels % 2 == 0 and place % 2 == 1
     return ring.channels[number ^ 1 if swapped else number]
 
 
-def _edges(parts: list[tuple[Member, tuple[int, ...]]], number: int) -> Iterator[Edge]:
+def _edges(parts: list[tuple[MemberNode, tuple[int, ...]]], number: int) -> Iterator[Edge]:
     stops = [(member, rank) for member, ranks in parts for rank in ranks]
     for (here, source), (there, target) in zip(stops, [*stops[1:], stops[0]], strict=True):
         yield edge((here, there), (here.graphs.ring, there.graphs.ring), number, (source, target))

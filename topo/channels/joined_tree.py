@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.graph import SPLIT_TREE, TREE
-from railgauge.topo.channels.member import Member, edge
-from railgauge.topo.channels.trees import Place, double_tree
+from railgauge.topo.channels.member import MemberNode, edge
+from railgauge.topo.channels.trees import TreePlace, double_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,14 @@ class JoinedTree:
         return self.parents.index(None)
 
 
-def join_trees(members: tuple[Member, ...], number: int) -> tuple[JoinedTree, JoinedTree]:
+def join_trees(members: tuple[MemberNode, ...], number: int) -> tuple[JoinedTree, JoinedTree]:
     """Both trees of channel `number`."""
     places = [double_tree(len(members), node) for node in range(len(members))]
     first, second = ([pair[which] for pair in places] for which in (0, 1))
     return _tree(members, number, first), _tree(members, number, second)
 
 
-def _tree(members: tuple[Member, ...], number: int, places: list[Place]) -> JoinedTree:
+def _tree(members: tuple[MemberNode, ...], number: int, places: list[TreePlace]) -> JoinedTree:
     """The chains within the nodes first, then each node's lower child and its higher one: NCCL's order of children."""
     edges = [step for member in members for step in _chain(_ranks(member, number))]
     for member, place in zip(members, places, strict=True):
@@ -55,11 +55,11 @@ def _chain(ranks: tuple[int, ...]) -> list[Edge]:
     return [Edge(source=low, target=high) for high, low in pairwise(ranks)]
 
 
-def _ranks(member: Member, number: int) -> tuple[int, ...]:
+def _ranks(member: MemberNode, number: int) -> tuple[int, ...]:
     return member.ranks(member.graphs.tree.channels[number])
 
 
-def _arms(member: Member, number: int) -> tuple[int, int]:
+def _arms(member: MemberNode, number: int) -> tuple[int, int]:
     """The ranks of a node that are parents of its lower and its higher child node."""
     ranks, pattern = _ranks(member, number), member.graphs.tree.pattern
     if len(ranks) == 1 or pattern == TREE:

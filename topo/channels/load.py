@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graph
-from railgauge.topo.channels.group import Group
+from railgauge.topo.channels.group import RankGroup
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.paths.overhead import taken
 from railgauge.topo.nccl.paths.paths import Paths
@@ -43,13 +43,13 @@ class Step:
     gb_per_s: float
 
 
-def loads(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
+def loads(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
     """The loads of links by the channels of a graph, fullest first."""
     every = (step for channel in graph.channels for step in steps(group, graph, channel))
     return carried(group.system, group.table, every)
 
 
-def overloaded(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
+def overloaded(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
     """The links that the channels of a graph overload, fullest first."""
     slack = ROUNDING * len(graph.channels)
     return tuple(load for load in loads(group, graph) if load.gb_per_s > load.link.gb_per_s + slack)
@@ -87,12 +87,12 @@ def _on_ports(system: System, total: dict[Link, float]) -> dict[Link, float]:
     return {link: sum(total.get(one, 0.0) for one in links) for links in ports.values() for link in links}
 
 
-def is_open(group: Group, step: Step) -> bool:
+def is_open(group: RankGroup, step: Step) -> bool:
     """Whether a step has no path."""
     return group.table.get(step.source.id, step.target.id).type == "DIS"
 
 
-def steps(group: Group, graph: Graph, channel: Channel) -> Iterator[Step]:
+def steps(group: RankGroup, graph: Graph, channel: Channel) -> Iterator[Step]:
     """The steps of a channel between ranks, and from and to NICs if channels leave the group and it has NICs."""
     ranks = [group.system.ranks[rank] for rank in channel.ranks]
     for a, b in pairwise(ranks):

@@ -11,7 +11,7 @@ from railgauge.topo.nccl.graph.model import System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class MemberNode:
     """One node: its ranks are `first_rank` and the following ones, in the order of the System's ranks."""
 
     name: str
@@ -49,21 +49,21 @@ class Member:
         return self._used.index(dev)
 
 
-def placed(nodes: Iterable[tuple[str, System, Graphs]]) -> tuple[Member, ...]:
+def placed(nodes: Iterable[tuple[str, System, Graphs]]) -> tuple[MemberNode, ...]:
     """The members of a job; ranks are numbered node by node.
 
     UsageError if a node's channels lack some of its ranks, or have no NIC with several nodes.
     """
-    members: list[Member] = []
+    members: list[MemberNode] = []
     for name, system, graphs in nodes:
         first = members[-1].first_rank + members[-1].size if members else 0
-        members.append(Member(name=name, system=system, graphs=graphs, first_rank=first))
+        members.append(MemberNode(name=name, system=system, graphs=graphs, first_rank=first))
     for member in members:
         _check(member, several=len(members) > 1)
     return tuple(members)
 
 
-def _check(member: Member, *, several: bool) -> None:
+def _check(member: MemberNode, *, several: bool) -> None:
     for channel in (*member.graphs.ring.channels, *member.graphs.tree.channels):
         if sorted(channel.ranks) != list(range(member.size)):
             raise UsageError(
@@ -74,7 +74,9 @@ def _check(member: Member, *, several: bool) -> None:
             raise UsageError(f"{member.name}: its channels have no NICs: search them with --nodes 2 or more")
 
 
-def edge(members: tuple[Member, Member], graphs: tuple[Graph, Graph], number: int, ends: tuple[int, int]) -> Edge:
+def edge(
+    members: tuple[MemberNode, MemberNode], graphs: tuple[Graph, Graph], number: int, ends: tuple[int, int]
+) -> Edge:
     """The step between ranks `ends` of two members on a channel, by the NICs that their graphs give it."""
     (source, target), (one, other) = ends, members
     if one is other:

@@ -28,7 +28,7 @@ DEFAULTS = Steering()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class GpuChoice:
     """A subset of the free GPUs, by number, and its merits.
 
     `ring_gb_per_s` of all its ring channels (None: one GPU has no ring), `limit_gb_per_s` the upper bound,
@@ -53,8 +53,8 @@ class Pick:
     `searched`: number searched.
     """
 
-    best: Choice
-    next_best: Choice | None
+    best: GpuChoice
+    next_best: GpuChoice | None
     left_ring_gb_per_s: float | None
     subsets: int
     searched: int
@@ -77,7 +77,7 @@ def pick(
     picking = _Picking(topology, nodes, steering, p2p, denied)
     free = picking.free(count, {gpu.id for gpu in busy})
     ranked = sorted(picking.candidates(free, count), key=_promise)
-    searched: list[Choice] = []
+    searched: list[GpuChoice] = []
     for candidate in ranked:
         best = min(searched, key=_merit, default=None)
         if len(searched) > 1 and best and (len(searched) >= SEARCHES or _promise(candidate) >= _merit(best)):
@@ -95,16 +95,16 @@ def pick(
     )
 
 
-def _merit(choice: Choice) -> tuple[float, ...]:
+def _merit(choice: GpuChoice) -> tuple[float, ...]:
     return _key(choice, choice.ring_gb_per_s)
 
 
-def _promise(choice: Choice) -> tuple[float, ...]:
+def _promise(choice: GpuChoice) -> tuple[float, ...]:
     """The best merit a choice can have; while it is less than another's merit, the choice may still win."""
     return _key(choice, choice.limit_gb_per_s)
 
 
-def _key(choice: Choice, ring: float | None) -> tuple[float, ...]:
+def _key(choice: GpuChoice, ring: float | None) -> tuple[float, ...]:
     """Smaller is better."""
     far = sum(map(PATH_TYPES.index, choice.net_types))
     numbers = [float(gpu.dev or 0) for gpu in choice.gpus]
@@ -153,7 +153,7 @@ class _Picking:
             )
         return free
 
-    def candidates(self, free: tuple[Node, ...], count: int) -> list[Choice]:
+    def candidates(self, free: tuple[Node, ...], count: int) -> list[GpuChoice]:
         """All subsets; if they are too many to search, the first of each kind."""
         subsets = list(combinations(free, count))
         whole = self._bits(free)
@@ -164,9 +164,9 @@ class _Picking:
             subsets = list(kinds.values())
         return [self._candidate(subset, free) for subset in subsets]
 
-    def _candidate(self, gpus: tuple[Node, ...], free: tuple[Node, ...]) -> Choice:
+    def _candidate(self, gpus: tuple[Node, ...], free: tuple[Node, ...]) -> GpuChoice:
         left = tuple(gpu for gpu in free if gpu not in gpus)
-        return Choice(
+        return GpuChoice(
             gpus=gpus,
             ring_gb_per_s=None,
             limit_gb_per_s=self._limit(gpus, self._nodes),
@@ -183,7 +183,7 @@ class _Picking:
         system = build_system(with_gpus(self._topology, gpus))
         return ring_limit(system, self._paths(system), nodes)
 
-    def searched(self, choice: Choice) -> Choice:
+    def searched(self, choice: GpuChoice) -> GpuChoice:
         """The choice with its rings searched; 0 GB/s without rings."""
         return replace(choice, ring_gb_per_s=self.ring_or_none(choice.gpus, self._nodes))
 

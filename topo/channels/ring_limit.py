@@ -16,7 +16,7 @@ from railgauge.topo.nccl.paths.paths import Paths
 UNLIMITED = float("inf")
 
 
-class Way(NamedTuple):
+class RingRoute(NamedTuple):
     """A route: its first and last link (None without one), and the GB/s that a ring could have on each link."""
 
     first: Link | None
@@ -25,7 +25,7 @@ class Way(NamedTuple):
     gb_per_s: float
 
 
-Ways = Mapping[tuple[str, str], Way]
+RingRoutes = Mapping[tuple[str, str], RingRoute]
 
 
 def ring_limit(system: System, table: Paths, nodes: int) -> float:
@@ -44,26 +44,26 @@ def ring_limit(system: System, table: Paths, nodes: int) -> float:
     return min(limits)
 
 
-def _ways(system: System, table: Paths, ends: Iterable[tuple[Node, Node]]) -> Ways:
+def _ways(system: System, table: Paths, ends: Iterable[tuple[Node, Node]]) -> RingRoutes:
     return {(a.id, b.id): _way(system, table, a, b) for a, b in ends}
 
 
-def _way(system: System, table: Paths, source: Node, target: Node) -> Way:
+def _way(system: System, table: Paths, source: Node, target: Node) -> RingRoute:
     path = table.get(source.id, target.id)
     room = {link: link.gb_per_s / share for link, share in taken(system, source, path).items()}
     wires = [link for link in path.links if link.kind is not LinkKind.LOC]
     if not wires:
-        return Way(None, None, room, 0.0 if path.type == "DIS" else UNLIMITED)
-    return Way(wires[0], wires[-1], room, min(room.values()))
+        return RingRoute(None, None, room, 0.0 if path.type == "DIS" else UNLIMITED)
+    return RingRoute(wires[0], wires[-1], room, min(room.values()))
 
 
-def _carried(ways: Iterable[Way]) -> tuple[float, float]:
+def _carried(ways: Iterable[RingRoute]) -> tuple[float, float]:
     """GB/s of all routes together, by their first links and by their last: routes share links."""
     both = list(ways)
     return _through((way.first, way) for way in both), _through((way.last, way) for way in both)
 
 
-def _through(ends: Iterable[tuple[Link | None, Way]]) -> float:
+def _through(ends: Iterable[tuple[Link | None, RingRoute]]) -> float:
     room: dict[Link | None, tuple[float, float]] = {}
     for wire, way in ends:
         most, total = room.get(wire, (0.0, 0.0))
@@ -72,7 +72,7 @@ def _through(ends: Iterable[tuple[Link | None, Way]]) -> float:
     return sum(min(pair) for pair in room.values())
 
 
-def _cut(everything: frozenset[str], inside: Ways, *, alone: bool) -> float:
+def _cut(everything: frozenset[str], inside: RingRoutes, *, alone: bool) -> float:
     """The least of the links that alone lead from some GPUs to all others.
 
     As one of several nodes a channel is no closed ring: it crosses a cut in one of the two directions.
@@ -88,7 +88,7 @@ def _cut(everything: frozenset[str], inside: Ways, *, alone: bool) -> float:
     return min(both, default=UNLIMITED)
 
 
-def _crossings(inside: Ways) -> dict[Link, tuple[float, dict[str, set[str]]]]:
+def _crossings(inside: RingRoutes) -> dict[Link, tuple[float, dict[str, set[str]]]]:
     """For each link the most GB/s that a ring could have on it, and the GPUs that each source reaches over it."""
     crossed: dict[Link, tuple[float, dict[str, set[str]]]] = {}
     for (a, b), way in inside.items():

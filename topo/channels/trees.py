@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TreePlace:
     """The place of a node in a tree: its parent (None for the root), its lower and higher child (None without one).
 
     Lower and higher than itself in number, before the tree is mirrored or shifted: NCCL's child types 0 and 1.
@@ -21,16 +21,16 @@ class Place:
     higher: int | None
 
 
-def binary_tree(count: int, node: int) -> Place:
+def binary_tree(count: int, node: int) -> TreePlace:
     """The place of `node` in the tree over `count` nodes; the root is 0 and has only a higher child."""
     bit = _lowest_bit(count, node)
     if node == 0:
-        return Place(parent=None, lower=None, higher=bit >> 1 if count > 1 else None)
+        return TreePlace(parent=None, lower=None, higher=bit >> 1 if count > 1 else None)
     parent = (node ^ bit) | bit << 1
     if parent >= count:
         parent = node ^ bit
     half = bit >> 1
-    return Place(
+    return TreePlace(
         parent=parent,
         lower=node - half if half else None,
         higher=_within(count, node, half),
@@ -49,7 +49,7 @@ def _within(count: int, node: int, step: int) -> int | None:
     return node + step if step else None
 
 
-def double_tree(count: int, node: int) -> tuple[Place, Place]:
+def double_tree(count: int, node: int) -> tuple[TreePlace, TreePlace]:
     """The places of `node` in both trees over `count` nodes."""
     first = binary_tree(count, node)
     if count % 2:
@@ -57,6 +57,6 @@ def double_tree(count: int, node: int) -> tuple[Place, Place]:
     return first, _renumbered(binary_tree(count, count - 1 - node), lambda other: count - 1 - other)
 
 
-def _renumbered(place: Place, number: Callable[[int], int]) -> Place:
+def _renumbered(place: TreePlace, number: Callable[[int], int]) -> TreePlace:
     parent, lower, higher = (None if one is None else number(one) for one in (place.parent, place.lower, place.higher))
-    return Place(parent=parent, lower=lower, higher=higher)
+    return TreePlace(parent=parent, lower=lower, higher=higher)

@@ -20,10 +20,10 @@ from railgauge.topo.compare.attributes import (
 )
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaDevice, RdmaPort
-from railgauge.topo.facts.sources.sysfs_interfaces import Interface
+from railgauge.topo.facts.sources.sysfs_interfaces import SysfsInterface
 from railgauge.topo.nccl.graph.link_facts import ends_at_rest
 from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.values.spans import listed
@@ -111,13 +111,13 @@ def _function(inventory: MachineFacts, function: PciFunction, virtual: int, rest
     )
 
 
-def _gpu_alone(inventory: MachineFacts, gpu: Gpu) -> Attributes:
+def _gpu_alone(inventory: MachineFacts, gpu: NvmlGpu) -> Attributes:
     """A GPU that sysfs does not show, as in some containers."""
     label = pci_label("GPU", str(gpu.index), gpu.bus_id)
     return Attributes(kind="GPU", id=gpu.bus_id, label=label, facts=_gpu(inventory, gpu), identity={"UUID": gpu.uuid})
 
 
-def _gpu(inventory: MachineFacts, gpu: Gpu) -> Facts:
+def _gpu(inventory: MachineFacts, gpu: NvmlGpu) -> Facts:
     fabric, known = gpu.fabric, inventory.no_nvml is None
     firmware: Facts = {"VBIOS": gpu.vbios} if gpu.vbios else {}
     usable = [link for link in gpu.links if link.usable]
@@ -164,7 +164,7 @@ def _gid(gid: Gid) -> str:
     return f"{gid.index} v{gid.roce_version}" if gid.roce_version else str(gid.index)
 
 
-def _interface(interface: Interface) -> Attributes:
+def _interface(interface: SysfsInterface) -> Attributes:
     speed = interface.speed_mbps
     facts: Facts = {
         "state": interface.state,

@@ -16,7 +16,7 @@ from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.values.busid import is_bus_id, to_number
 from railgauge.topo.xml.topology import Topology, host_of
-from railgauge.topo.xml.tree import Tree, thaw
+from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # lanes of a PCIe link
 SPEED = re.compile(r"(?P<rate>[0-9]+(\.[0-9])?) ?GT/s( PCIe)?", re.IGNORECASE)
@@ -71,7 +71,7 @@ def without(topology: Topology, names: System, text: str) -> Topology:
     return replace(topology, root=root.freeze())
 
 
-def _find(root: Tree, system: System, name: str) -> Tree:
+def _find(root: ElementBuilder, system: System, name: str) -> ElementBuilder:
     """The <gpu> or <net> of a name, or the <pci> of a switch's bus id."""
     if is_bus_id(name):
         found = next((one for one in root.walk() if to_number(one.get("busid") or "0") == to_number(name)), None)
@@ -81,7 +81,7 @@ def _find(root: Tree, system: System, name: str) -> Tree:
     return _element(root, find_end(system, name))
 
 
-def _element(root: Tree, node: Node) -> Tree:
+def _element(root: ElementBuilder, node: Node) -> ElementBuilder:
     cpus = list(root.all("cpu"))
     hosts = list(dict.fromkeys(host_of(cpu.get("host_hash")) for cpu in cpus))
     here = (one for cpu in cpus if hosts.index(host_of(cpu.get("host_hash"))) == node.system for one in cpu.walk())
@@ -103,7 +103,7 @@ def _element(root: Tree, node: Node) -> Tree:
     raise UsageError(f"{name} cannot be edited: only GPUs, NICs and PCI switches can")
 
 
-def _device(one: Tree, text: str) -> Tree:
+def _device(one: ElementBuilder, text: str) -> ElementBuilder:
     """The PCI device that an element is on."""
     found = one if one.name == "pci" else next((above for above in one.above() if above.name == "pci"), None)
     if found is None:
@@ -111,13 +111,13 @@ def _device(one: Tree, text: str) -> Tree:
     return found
 
 
-def _put_width(one: Tree, value: str, text: str) -> None:
+def _put_width(one: ElementBuilder, value: str, text: str) -> None:
     if value not in map(str, WIDTHS):
         raise UsageError(f"--set {text!r}: expected a width of {', '.join(map(str, WIDTHS))} lanes")
     _device(one, text).put("link_width", value)
 
 
-def _put_speed(one: Tree, value: str, text: str) -> None:
+def _put_speed(one: ElementBuilder, value: str, text: str) -> None:
     found = SPEED.fullmatch(value.strip())
     rate = GENERATIONS.get(value.strip().lower()) or (f"{float(found['rate']):.1f}" if found else "")
     if rate not in GENERATIONS.values():
@@ -126,19 +126,19 @@ def _put_speed(one: Tree, value: str, text: str) -> None:
     _device(one, text).put("link_speed", f"{rate} GT/s PCIe")
 
 
-def _put_rate(one: Tree, value: str, text: str) -> None:
+def _put_rate(one: ElementBuilder, value: str, text: str) -> None:
     if one.name != "net" or not re.fullmatch(r"[0-9]{1,6}", value) or not 1 <= int(value) <= MOST_GBPS:
         raise UsageError(f"--set {text!r}: rate needs a NIC and a value in Gb/s from 1 to {MOST_GBPS}")
     one.put("speed", str(int(value) * 1000))
 
 
-def _put_gdr(one: Tree, value: str, text: str) -> None:
+def _put_gdr(one: ElementBuilder, value: str, text: str) -> None:
     if one.name == "pci" or value not in ("0", "1"):
         raise UsageError(f"--set {text!r}: gdr needs a NIC or a GPU and the value 0 or 1")
     one.put("gdr", value)
 
 
-def _put_nvlinks(one: Tree, value: str, text: str) -> None:
+def _put_nvlinks(one: ElementBuilder, value: str, text: str) -> None:
     links = _to_switch(one)
     most = sum(_count(link) for link in links)
     if not links or not value.isdecimal() or not int(value) <= most:
@@ -147,7 +147,7 @@ def _put_nvlinks(one: Tree, value: str, text: str) -> None:
         _take_one(one)
 
 
-def _drop_device(root: Tree, one: Tree, text: str) -> None:
+def _drop_device(root: ElementBuilder, one: ElementBuilder, text: str) -> None:
     if one.name == "pci":
         raise UsageError(
             f"--drop {text}: only a GPU, a NIC or NVLinks can be dropped; set the width of a switch instead"
@@ -160,7 +160,7 @@ def _drop_device(root: Tree, one: Tree, text: str) -> None:
         one.parent.children.remove(one)
 
 
-def _drop_nvlinks(root: Tree, system: System, ends: list[str], text: str) -> None:
+def _drop_nvlinks(root: ElementBuilder, system: System, ends: list[str], text: str) -> None:
     if len(ends) > 2:
         raise UsageError(f"--drop {text}: give nvlink:GPU3-GPU5, or nvlink:GPU3 for one of its links to the switch")
     gpus = [_find(root, system, end) for end in ends]
@@ -174,7 +174,7 @@ def _drop_nvlinks(root: Tree, system: System, ends: list[str], text: str) -> Non
         raise UsageError(f"--drop {text}: it has no NVLink to a switch; name both ends, e.g. nvlink:GPU3-GPU5")
 
 
-def _drop_between(one: Tree, other: Tree, text: str) -> None:
+def _drop_between(one: ElementBuilder, other: ElementBuilder, text: str) -> None:
     ends = [(one, _device(other, text).get("busid")), (other, _device(one, text).get("busid"))]
     found = [(gpu, link) for gpu, target in ends for link in gpu.all("nvlink") if link.get("target") == target]
     if not found:
@@ -186,11 +186,11 @@ def _drop_between(one: Tree, other: Tree, text: str) -> None:
         gpu.children.remove(link)
 
 
-def _to_switch(gpu: Tree) -> list[Tree]:
+def _to_switch(gpu: ElementBuilder) -> list[ElementBuilder]:
     return [link for link in gpu.all("nvlink") if (link.get("tclass") or "").startswith(NVSWITCH)]
 
 
-def _take_one(gpu: Tree) -> None:
+def _take_one(gpu: ElementBuilder) -> None:
     """Remove one link to a switch, from the largest bundle."""
     link = max(_to_switch(gpu), key=_count)
     link.put("count", str(_count(link) - 1))
@@ -198,5 +198,5 @@ def _take_one(gpu: Tree) -> None:
         gpu.children.remove(link)
 
 
-def _count(link: Tree) -> int:
+def _count(link: ElementBuilder) -> int:
     return link.integer("count", None)

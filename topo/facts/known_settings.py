@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class ValueType(StrEnum):
     """The type of a value: a number as strtoll reads it, a text from a set, a list, a path type, a file, a size."""
 
     NUMBER = "number"
@@ -21,13 +21,13 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownSetting:
     """One setting. default: NCCL's value without it, "" if it depends on the machine. since: the first release that
     reads it. least, most: bounds of a number, None without one.
     """
 
     name: str
-    kind: Kind
+    kind: ValueType
     default: str
     since: str
     meaning: str
@@ -42,19 +42,24 @@ def nearest(name: str) -> str | None:
     return wanted if wanted in KNOWN else found[0] if found else None
 
 
-def _parsed(table: str) -> dict[str, Known]:
+def _parsed(table: str) -> dict[str, KnownSetting]:
     rows = [[part.strip() for part in line.split("|")] for line in table.strip().splitlines()]
     return {row[0]: _known(*row) for row in rows}
 
 
-def _undocumented(names: str) -> dict[str, Known]:
+def _undocumented(names: str) -> dict[str, KnownSetting]:
     meaning = "read by NCCL, but not documented"
-    return {name: Known(name=name, kind=Kind.TEXT, default="", since="", meaning=meaning) for name in names.split()}
+    return {
+        name: KnownSetting(name=name, kind=ValueType.TEXT, default="", since="", meaning=meaning)
+        for name in names.split()
+    }
 
 
-def _known(name: str, kind: str, default: str, since: str, meaning: str) -> Known:
+def _known(name: str, kind: str, default: str, since: str, meaning: str) -> KnownSetting:
     least, most = BOUNDS.get(name, (None, None))
-    return Known(name=name, kind=Kind(kind), default=default, since=since, meaning=meaning, least=least, most=most)
+    return KnownSetting(
+        name=name, kind=ValueType(kind), default=default, since=since, meaning=meaning, least=least, most=most
+    )
 
 
 BOUNDS = {

@@ -21,14 +21,14 @@ from railgauge.topo.facts.sources.iommu import Iommu, read_iommu
 from railgauge.topo.facts.sources.ip_stack import IpStack, read_ip_stack
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_settings
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile, read_topo_file
-from railgauge.topo.facts.sources.nvml import Gpu, cuda_version, no_nvml, read_gpus
+from railgauge.topo.facts.sources.nvml import NvmlGpu, cuda_version, no_nvml, read_gpus
 from railgauge.topo.facts.sources.pci_config import PciConfig, read_pci_config
 from railgauge.topo.facts.sources.pci_functions import PciFunction, read_functions
 from railgauge.topo.facts.sources.port_errors import PortErrors, read_port_errors
 from railgauge.topo.facts.sources.process import Process, read_process
 from railgauge.topo.facts.sources.shared_memory import SharedMemory, read_shared_memory
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, read_rdma
-from railgauge.topo.facts.sources.sysfs_interfaces import Interface, read_interfaces
+from railgauge.topo.facts.sources.sysfs_interfaces import SysfsInterface, read_interfaces
 from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
 from railgauge.topo.facts.sources.verbs_stack import VerbsStack, read_verbs_stack
 
@@ -67,7 +67,7 @@ class MachineFacts:
         """The PCI function of that bus id, None without one."""
         return next((function for function in self.pci if function.bus_id == bus_id), None)
 
-    def gpu(self, bus_id: str | None) -> Gpu | None:
+    def gpu(self, bus_id: str | None) -> NvmlGpu | None:
         """The GPU of that bus id, None without one."""
         return next((gpu for gpu in self.gpus if gpu.bus_id == bus_id), None)
 
@@ -82,7 +82,7 @@ class MachineFacts:
         return read_functions(self.reader)
 
     @cached_property
-    def gpus(self) -> tuple[Gpu, ...]:
+    def gpus(self) -> tuple[NvmlGpu, ...]:
         """GPUs by NVML; where `no_nvml` says why not, those that CUDA lists, of which nobody knows the NVLinks."""
         return read_gpus(self.reader.facts("nvml"), self.reader.facts("cuda"))[0]
 
@@ -97,7 +97,7 @@ class MachineFacts:
         return cuda_version((self.reader.facts("nvml") or {}).get("cuda"))
 
     @cached_property
-    def interfaces(self) -> tuple[Interface, ...]:
+    def interfaces(self) -> tuple[SysfsInterface, ...]:
         """Network interfaces by name."""
         return read_interfaces(self.reader)
 

@@ -26,7 +26,7 @@ PAX, PAX_FOR_ALL, LONG_NAME, LONG_TARGET = EXTENSIONS = (b"x", b"g", b"L", b"K")
 SPARSE = "GNU.sparse."
 
 
-class Member(NamedTuple):
+class TarMember(NamedTuple):
     """One member: its name without leading "./" and trailing "/", and a file's bytes or a link's target."""
 
     name: str
@@ -44,7 +44,7 @@ class _Header(NamedTuple):
     target: str
 
 
-def read_members(tar: bytes, path: str) -> Iterator[Member]:
+def read_members(tar: bytes, path: str) -> Iterator[TarMember]:
     """All members in order; InputError naming the one that is damaged, hostile or too much. `path` stands in errors."""
     seen: set[str] = set()
     for header, content in _entries(tar, path):
@@ -56,7 +56,7 @@ def read_members(tar: bytes, path: str) -> Iterator[Member]:
             name = _plain(header.name)
         except ValueError as error:
             raise InputError(f"member {header.name[:80]!r} {error}", path) from error
-        member = Member(name, kind, content if kind == FILE else b"", header.target)
+        member = TarMember(name, kind, content if kind == FILE else b"", header.target)
         if member.name in seen and kind != FOLDER:
             raise InputError(f"member {member.name[:80]!r} is there twice", path)
         seen.add(member.name)

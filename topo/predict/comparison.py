@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.nccl.settings.algorithm import Algorithm
-from railgauge.topo.predict.forecast import Forecast, Row
+from railgauge.topo.predict.forecast import Forecast, ForecastRow
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 FASTER = 1.01  # times the bus bandwidth before, which does not depend on the number of ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ForecastComparison:
     """The same sizes before and after `edits` (as given on the command line)."""
 
     edits: tuple[str, ...]
@@ -60,7 +60,7 @@ class Comparison:
         return [f"{', '.join(named[dev] for dev in gone)} unused now"] if gone else []
 
 
-def channels_text(forecast: Forecast, row: Row) -> str:
+def channels_text(forecast: Forecast, row: ForecastRow) -> str:
     """The channels of a row's algorithm, as 8 x 48."""
     graph = forecast.plan.graph(row.algorithm)
     count = len(graph.channels)

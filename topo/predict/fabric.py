@@ -20,7 +20,7 @@ RADIX = 64  # ports of a switch: NVIDIA Quantum-2 (QM9700) and Spectrum-4 at 400
 HOP_US = 0.25
 
 
-class Kind(StrEnum):
+class FabricKind(StrEnum):
     """How NICs are wired to leaves."""
 
     RAIL = "rail"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 class Fabric:
     """The parameters; `oversubscription` is a leaf's ports to NICs over those to spines, in bandwidth."""
 
-    kind: Kind = Kind.FLAT
+    kind: FabricKind = FabricKind.FLAT
     oversubscription: float = 1.0
     hop_us: float = HOP_US
     radix: int = RADIX
@@ -47,17 +47,17 @@ class Fabric:
 
     def nodes_per_leaf(self, nics: int, nodes: int) -> int:
         """How many nodes of `nics` NICs have their (rail's) NICs on one leaf."""
-        if self.kind is Kind.FLAT:
+        if self.kind is FabricKind.FLAT:
             return nodes
         ports = int(self.radix * self.oversubscription / (self.oversubscription + 1))
-        return max(1, ports if self.kind is Kind.RAIL else ports // max(1, nics))
+        return max(1, ports if self.kind is FabricKind.RAIL else ports // max(1, nics))
 
     def levels(self, nics: int, nodes: int) -> int:
         """1, 2 or 3 levels of switches, by how many NICs the leaves and pods of leaves hold."""
         below = self.nodes_per_leaf(nics, nodes)
         if nodes <= below:
             return 1
-        leaves = -(-nodes // below) * (nics if self.kind is Kind.RAIL else 1)
+        leaves = -(-nodes // below) * (nics if self.kind is FabricKind.RAIL else 1)
         return 2 if leaves <= self.radix else 3
 
     def far_us(self, nics: int, nodes: int) -> float:

@@ -9,16 +9,16 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.limit import Limit, Limits
+from railgauge.topo.predict.limit import CollectiveLimits, Limit
 from railgauge.topo.predict.nccl_cost import cost
 from railgauge.topo.predict.nccl_model import channels_used, choose
 from railgauge.topo.predict.pairs import pair_cost
 from railgauge.topo.predict.passing import Passing
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ForecastRow:
     """One size. algbw = bytes / time; busbw is that times the collective's factor."""
 
     size: int
@@ -44,41 +44,41 @@ class Row:
 class Forecast:
     """A prediction for each size."""
 
-    plan: Plan
+    plan: NodePlan
     collective: Collective
-    rows: tuple[Row, ...]
+    rows: tuple[ForecastRow, ...]
 
 
-Model: TypeAlias = Callable[[Limits, Collective, Allowed], Callable[[int], Row]]
+Model: TypeAlias = Callable[[CollectiveLimits, Collective, Allowed], Callable[[int], ForecastRow]]
 """A model: from a plan's limits, a collective and the allowed algorithms, the row of each size in bytes."""
 
 
-def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: Allowed, model: Model) -> Forecast:
+def forecast(plan: NodePlan, collective: Collective, sizes: Iterable[int], allowed: Allowed, model: Model) -> Forecast:
     """Predict each size by a model.
 
     UnavailableError for one rank alone, and for host ranks with NCCL's model; UsageError if the settings allow nothing.
     """
     if plan.ranks < 2:
         raise UnavailableError("one rank alone exchanges nothing: use --nodes 2, or a machine with more ranks")
-    row = model(Limits(Passing(plan), collective), collective, allowed)
+    row = model(CollectiveLimits(Passing(plan), collective), collective, allowed)
     return Forecast(plan=plan, collective=collective, rows=tuple(row(size) for size in sizes))
 
 
-def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Callable[[int], Row]:
+def nccl_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed) -> Callable[[int], ForecastRow]:
     """The model of GPUs: what NCCL chooses."""
     passing = limits.passing
     plan = passing.plan
     if plan.on_host:
         raise UnavailableError("NCCL's model has no ranks in host memory")
 
-    def row(size: int) -> Row:
+    def row(size: int) -> ForecastRow:
         algorithm, protocol = _chosen(plan, collective, size, allowed)
         if algorithm is Algorithm.DIRECT:
             found, channels = pair_cost(plan, collective, size), len(plan.graphs.ring.channels)
         else:
             found = cost(passing, collective, size, algorithm, protocol)
             channels = channels_used(plan, size, algorithm, protocol)
-        return Row(
+        return ForecastRow(
             size=size,
             cost=found,
             busbw_gb_per_s=size / found.time_us / 1e3 * collective.factor(plan.ranks),
@@ -91,7 +91,7 @@ def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Calla
     return row
 
 
-def _chosen(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
+def _chosen(plan: NodePlan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
     """NCCL's choice."""
     if collective.in_pairs:
         return Algorithm.DIRECT, Protocol.SIMPLE

@@ -12,7 +12,7 @@ from railgauge.topo.predict.load import Fullest
 from railgauge.topo.predict.nccl_model import channels_most, ring_steps
 from railgauge.topo.predict.network import spine_share
 from railgauge.topo.predict.passing import Passing
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 LATENCY, BANDWIDTH = "latency", "bandwidth"
 LINKS_FROM = 0.75  # below this share of the channels' speed the protocol limits, not the links
@@ -31,7 +31,7 @@ class Limit:
     link: Link | None = None
 
 
-class Limits:
+class CollectiveLimits:
     """The bottleneck of a collective, computed once for all sizes."""
 
     def __init__(self, passing: Passing, collective: Collective) -> None:
@@ -75,12 +75,12 @@ class Limits:
         return _spines(plan) if spines < 1 else _link(plan.system, between)
 
 
-def _channels(plan: Plan, gb_per_s: float) -> Limit:
+def _channels(plan: NodePlan, gb_per_s: float) -> Limit:
     what = f"NCCL_MAX_NCHANNELS allows {channels_most(plan)} channels, at most {gb_per_s:.3g} GB/s"
     return Limit(by=BANDWIDTH, what=what, device="channels")
 
 
-def _spines(plan: Plan) -> Limit:
+def _spines(plan: NodePlan) -> Limit:
     what = f"leaf switches are oversubscribed {plan.fabric.oversubscription:g}:1 towards the spines"
     return Limit(by=BANDWIDTH, what=what, device="spines")
 
@@ -118,7 +118,7 @@ def name_of(system: System, node: Node) -> str:
     return next(iter(names_of(node)), node.id)
 
 
-def _steps(plan: Plan, collective: Collective, algorithm: Algorithm) -> str:
+def _steps(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> str:
     if algorithm is Algorithm.DIRECT:
         whose = "the root" if collective in (Collective.GATHER, Collective.SCATTER) else "each rank"
         return f"{1 if collective is Collective.SEND_RECV else plan.ranks - 1} messages of {whose}"

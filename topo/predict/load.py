@@ -8,7 +8,7 @@ from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import LinkLoad, Step, carried, steps
 from railgauge.topo.nccl.graph.model import Link
 from railgauge.topo.nccl.settings.algorithm import Algorithm
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 ALIKE = 0.999
 
@@ -26,7 +26,7 @@ class Fullest:
         return 1 / self.share if self.share else float("inf")
 
 
-def of_channels(plan: Plan, algorithm: Algorithm) -> Fullest:
+def of_channels(plan: NodePlan, algorithm: Algorithm) -> Fullest:
     """The fullest links of a node if all channels together pass 1 GB/s, evenly.
 
     A ring passes it once. A tree sends all reduced data up and down again, half each: its edges carry both directions.
@@ -34,17 +34,17 @@ def of_channels(plan: Plan, algorithm: Algorithm) -> Fullest:
     return of_steps(plan, _tree_steps(plan) if algorithm is Algorithm.TREE else _ring_steps(plan))
 
 
-def of_steps(plan: Plan, found: Iterable[Step]) -> Fullest:
+def of_steps(plan: NodePlan, found: Iterable[Step]) -> Fullest:
     """The fullest links of a node under some steps."""
     return _fullest(carried(plan.system, plan.table, found))
 
 
-def _ring_steps(plan: Plan) -> Iterator[Step]:
+def _ring_steps(plan: NodePlan) -> Iterator[Step]:
     each = 1 / len(plan.graphs.ring.channels)
     return _steps(plan, Algorithm.RING, within=each, between=each)
 
 
-def _tree_steps(plan: Plan) -> Iterator[Step]:
+def _tree_steps(plan: NodePlan) -> Iterator[Step]:
     """Both trees of each channel. Of two nodes, each has a parent in one and a child in the other; of more, a node has
     a parent in both and two children in one (`ncclGetDtree`, src/graph/trees.cc).
     """
@@ -54,7 +54,7 @@ def _tree_steps(plan: Plan) -> Iterator[Step]:
         yield replace(step, source=step.target, target=step.source)
 
 
-def _steps(plan: Plan, algorithm: Algorithm, *, within: float, between: float) -> Iterator[Step]:
+def _steps(plan: NodePlan, algorithm: Algorithm, *, within: float, between: float) -> Iterator[Step]:
     graph = replace(plan.graph(algorithm), gb_per_s_intra=within, gb_per_s_inter=between)
     group = group_of(plan.system, plan.table, plan.nodes)
     return (step for channel in graph.channels for step in steps(group, graph, channel))

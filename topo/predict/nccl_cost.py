@@ -7,7 +7,7 @@ from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.nccl_model import estimate, ring_steps, tree_share
 from railgauge.topo.predict.network import far_us
 from railgauge.topo.predict.passing import Passing
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 
@@ -24,6 +24,6 @@ def cost(passing: Passing, collective: Collective, size: int, algorithm: Algorit
     return Cost(latency_us=latency, transfer_us=size / (1e3 * bandwidth))
 
 
-def launch_us(plan: Plan) -> float:
+def launch_us(plan: NodePlan) -> float:
     """The start-up time of an operation; a thread that drives several GPUs starts them one by one."""
     return calibration.LAUNCH_US + calibration.LAUNCH_NEXT_US * (plan.per_thread - 1)

@@ -14,7 +14,7 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict import nccl_constants as nccl
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
@@ -32,7 +32,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class AlgorithmChoice:
     """An algorithm and protocol, and the time NCCL estimates for it."""
 
     algorithm: Algorithm
@@ -40,7 +40,7 @@ class Choice:
     time_us: float
 
 
-def estimate(plan: Plan, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> Estimate:
+def estimate(plan: NodePlan, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> Estimate:
     """Latency and bandwidth of one combination, for a size that does not count (`nccl_time_us` has the sizes)."""
     steps = ring_steps(collective, plan.ranks)
     bandwidth = bus_gb_per_s(plan, algorithm, protocol)
@@ -57,7 +57,7 @@ def ring_steps(collective: Collective, ranks: int) -> int:
     return ranks if collective in FROM_ONE else ranks - 1
 
 
-def combinations(plan: Plan, collective: Collective, allowed: Allowed) -> list[tuple[Algorithm, Protocol]]:
+def combinations(plan: NodePlan, collective: Collective, allowed: Allowed) -> list[tuple[Algorithm, Protocol]]:
     """The algorithms and protocols that may be used."""
     algorithms = [one for one in (TREE, RING) if one is RING or collective in WITH_TREE]
     return [
@@ -69,10 +69,10 @@ def combinations(plan: Plan, collective: Collective, allowed: Allowed) -> list[t
     ]
 
 
-def choose(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> Choice | None:
+def choose(plan: NodePlan, collective: Collective, size: int, allowed: Allowed) -> AlgorithmChoice | None:
     """The combination that NCCL thinks fastest, the first among equals; None when none is allowed."""
     choices = [
-        Choice(
+        AlgorithmChoice(
             algorithm=algorithm, protocol=protocol, time_us=nccl_time_us(plan, collective, size, algorithm, protocol)
         )
         for algorithm, protocol in combinations(plan, collective, allowed)
@@ -80,7 +80,7 @@ def choose(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> C
     return min(choices, key=lambda one: one.time_us, default=None)
 
 
-def nccl_time_us(plan: Plan, collective: Collective, size: int, algorithm: Algorithm, protocol: Protocol) -> float:
+def nccl_time_us(plan: NodePlan, collective: Collective, size: int, algorithm: Algorithm, protocol: Protocol) -> float:
     """NCCL's estimate for a size in bytes (`ncclTopoGetAlgoTime`)."""
     found = estimate(plan, collective, algorithm, protocol)
     latency, bandwidth = found.latency_us, found.gb_per_s
@@ -98,14 +98,14 @@ def tree_share(size: int, protocol: Protocol) -> float:
     return nccl.TREE_SHARE[protocol][power] if 0 <= power < COUNTED_SIZES else 1.0
 
 
-def channels_most(plan: Plan) -> int:
+def channels_most(plan: NodePlan) -> int:
     """The channels that NCCL runs at most."""
     ring, tree = plan.graphs.ring, plan.graphs.tree
     found, fast = min(len(ring.channels), len(tree.channels)), ring.gb_per_s_intra
     return len(executed(found, plan.steering, nodes=plan.nodes, least_sm=plan.sms[0], gb_per_s_intra=fast))
 
 
-def channels_used(plan: Plan, size: int, algorithm: Algorithm, protocol: Protocol) -> int:
+def channels_used(plan: NodePlan, size: int, algorithm: Algorithm, protocol: Protocol) -> int:
     """The channels that NCCL runs for a size: fewer where the threads of all would have too little to do."""
     threads = nccl.MOST_THREADS[protocol]
     ring = plan.graphs.ring
@@ -115,7 +115,7 @@ def channels_used(plan: Plan, size: int, algorithm: Algorithm, protocol: Protoco
     return max(1, min(channels_most(plan), size // least))
 
 
-def ll128_is_trusted(plan: Plan, algorithm: Algorithm) -> bool:
+def ll128_is_trusted(plan: NodePlan, algorithm: Algorithm) -> bool:
     """Whether NCCL uses LL128 unasked: NVLink within, NICs near; equal GPUs from Volta on, or any from Hopper on (until
     2.29 only equal ones).
     """
@@ -126,7 +126,7 @@ def ll128_is_trusted(plan: Plan, algorithm: Algorithm) -> bool:
     return near and low >= 70 and (low == high or low >= 90)
 
 
-def bus_gb_per_s(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> float:
+def bus_gb_per_s(plan: NodePlan, algorithm: Algorithm, protocol: Protocol) -> float:
     """What NCCL thinks that all channels pass on together with a protocol."""
     graph = plan.graph(algorithm)
     count = len(graph.channels)
@@ -141,7 +141,7 @@ def bus_gb_per_s(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> float:
     return tree * 0.85 if plan.plain_tree else tree
 
 
-def _ring_gb_per_s(plan: Plan, protocol: Protocol, whole: float, count: int) -> float:
+def _ring_gb_per_s(plan: NodePlan, protocol: Protocol, whole: float, count: int) -> float:
     if protocol is LL:
         return min(most_ll(plan), whole * 0.5)
     if protocol is LL128:
@@ -149,22 +149,22 @@ def _ring_gb_per_s(plan: Plan, protocol: Protocol, whole: float, count: int) -> 
     return whole
 
 
-def _most(plan: Plan, table: tuple[nccl.Row, ...]) -> float:
+def _most(plan: NodePlan, table: tuple[nccl.Row, ...]) -> float:
     return table[generation(plan)][min(plan.nodes, 3) - 1]
 
 
-def most_ll(plan: Plan) -> float:
+def most_ll(plan: NodePlan) -> float:
     """LL depends on the GPU on one node, on the CPU on several."""
     row = generation(plan) if plan.nodes == 1 else int(plan.cpu_vendor == "AuthenticAMD")
     return nccl.LL_MOST[row][min(plan.nodes, 3) - 1]
 
 
-def generation(plan: Plan) -> int:
+def generation(plan: NodePlan) -> int:
     """The row of the GPUs' generation in the tables of nccl_constants."""
     return sum(plan.sms[0] >= first for first in nccl.GENERATIONS)
 
 
-def _steps_us(plan: Plan, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> float:
+def _steps_us(plan: NodePlan, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> float:
     """The latency of all steps, one after the other."""
     graph, row = plan.graph(algorithm), nccl.ORDER.index(protocol)
     within = nccl.STEP_US[_wires(graph)][algorithm][row]
@@ -184,7 +184,7 @@ def _steps_us(plan: Plan, collective: Collective, algorithm: Algorithm, protocol
     return (steps - crossing) * within + crossing * between
 
 
-def _from_one_us(plan: Plan, graph: Graph, row: int, steps: int) -> float:
+def _from_one_us(plan: NodePlan, graph: Graph, row: int, steps: int) -> float:
     wires = _wires(graph) if plan.nodes == 1 else "NET"
     if graph.same_channels:
         return nccl.STEP_US[wires][RING][row]
@@ -192,7 +192,7 @@ def _from_one_us(plan: Plan, graph: Graph, row: int, steps: int) -> float:
     return steps * nccl.STEP_US[wires][algorithm][row]
 
 
-def _between_us(plan: Plan, graph: Graph, algorithm: Algorithm, row: int) -> float:
+def _between_us(plan: NodePlan, graph: Graph, algorithm: Algorithm, row: int) -> float:
     """A step from node to node; with one rank a node nothing hides it, and it counts as a tree's."""
     alone = plan.per_node == 1
     flush = 2 if nccl.ORDER[row] is SIMPLE else 1

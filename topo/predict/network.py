@@ -3,11 +3,11 @@
 
 from railgauge.topo.channels.graph import Graph
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.predict.fabric import Kind
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.fabric import FabricKind
+from railgauge.topo.predict.plan import NodePlan
 
 
-def upward(plan: Plan, algorithm: Algorithm) -> float:
+def upward(plan: NodePlan, algorithm: Algorithm) -> float:
     """The share of a leaf's traffic that goes on to the spines.
 
     A ring in node order leaves a leaf once for all its nodes; a binary tree's upper edges do so about twice. With rails
@@ -16,7 +16,7 @@ def upward(plan: Plan, algorithm: Algorithm) -> float:
     below = plan.nodes_per_leaf
     near = 0.0 if plan.nodes <= below else min(1.0, (2 if algorithm is Algorithm.TREE else 1) / below)
     graph = plan.graph(algorithm)
-    if plan.fabric.kind is not Kind.RAIL or keeps_rails(graph):
+    if plan.fabric.kind is not FabricKind.RAIL or keeps_rails(graph):
         return near
     return max(near, sum(len(set(channel.nets)) > 1 for channel in graph.channels) / len(graph.channels))
 
@@ -33,12 +33,12 @@ def keeps_rails(graph: Graph) -> bool:
     )
 
 
-def spine_share(plan: Plan, algorithm: Algorithm) -> float:
+def spine_share(plan: NodePlan, algorithm: Algorithm) -> float:
     """The share of their speed that channels keep across the spines."""
     return plan.fabric.spine_share(upward(plan, algorithm)) if plan.nodes > 1 else 1.0
 
 
-def far_us(plan: Plan, collective: Collective, algorithm: Algorithm) -> float:
+def far_us(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> float:
     """The latency in us that switches above the leaves add to steps across them."""
     leaves = -(-plan.nodes // plan.nodes_per_leaf)
     if leaves == 1:

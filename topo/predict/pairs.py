@@ -16,10 +16,10 @@ from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest, of_steps
 from railgauge.topo.predict.nccl_cost import launch_us
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 
-def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
+def pair_cost(plan: NodePlan, collective: Collective, size: int) -> Cost:
     """The time when each rank sends `size` bytes: to all in equal parts (all-to-all), or to the next rank.
 
     For gather and scatter: the root, the first rank, receives or sends `size` bytes in equal parts.
@@ -34,7 +34,7 @@ def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
     )
 
 
-def within(plan: Plan, collective: Collective) -> Fullest:
+def within(plan: NodePlan, collective: Collective) -> Fullest:
     """The fullest links of a node for 1 GB/s that each rank sends, over the node's own links."""
     ranks = plan.system.ranks
     if collective is Collective.ALL_TO_ALL:
@@ -47,12 +47,12 @@ def within(plan: Plan, collective: Collective) -> Fullest:
     return of_steps(plan, (Step(source=a, target=b, gb_per_s=1.0) for a, b in pairwise(ends)))
 
 
-def between(plan: Plan, collective: Collective) -> Fullest:
+def between(plan: NodePlan, collective: Collective) -> Fullest:
     """The fullest links for 1 GB/s that each rank sends, over the NICs."""
     return of_steps(plan, () if plan.nodes == 1 else _over_nics(plan, collective))
 
 
-def _over_nics(plan: Plan, collective: Collective) -> Iterator[Step]:
+def _over_nics(plan: NodePlan, collective: Collective) -> Iterator[Step]:
     """Who sends to other nodes and receives from them: all, a root, or the last rank sends and the first receives."""
     ranks, root, each = plan.system.ranks, plan.system.ranks[:1], (plan.nodes - 1) / plan.nodes
     sending, receiving, gb_per_s = {
@@ -66,22 +66,22 @@ def _over_nics(plan: Plan, collective: Collective) -> Iterator[Step]:
         yield Step(source=net, target=rank, gb_per_s=share * gb_per_s)
 
 
-def _own_nics(plan: Plan, ranks: Iterable[Node]) -> Iterator[tuple[Node, Node, float]]:
+def _own_nics(plan: NodePlan, ranks: Iterable[Node]) -> Iterator[tuple[Node, Node, float]]:
     """Each rank with its NICs, and the share of its traffic on each."""
     for rank in ranks:
         nets = plan.table.local_nets(rank) if rank.id in plan.table.kept else [_nearest(plan, rank)]
         yield from ((rank, net, 1 / len(nets)) for net in nets)
 
 
-def _nearest(plan: Plan, rank: Node) -> Node:
+def _nearest(plan: NodePlan, rank: Node) -> Node:
     return max(plan.system.nets, key=lambda net: plan.table.get(rank.id, net.id).gb_per_s)
 
 
-def spine_share(plan: Plan, collective: Collective) -> float:
+def spine_share(plan: NodePlan, collective: Collective) -> float:
     """The share of the speed between nodes that the spines leave."""
     return plan.fabric.spine_share(upward(plan)) if collective is Collective.ALL_TO_ALL else 1.0
 
 
-def upward(plan: Plan) -> float:
+def upward(plan: NodePlan) -> float:
     """The share of a node's outgoing traffic that crosses the spines."""
     return max(0, plan.nodes - plan.nodes_per_leaf) / max(1, plan.nodes - 1)

@@ -14,7 +14,7 @@ from railgauge.topo.predict import nccl_constants as nccl
 from railgauge.topo.predict.load import Fullest, of_channels
 from railgauge.topo.predict.nccl_model import channels_most, generation, most_ll
 from railgauge.topo.predict.network import spine_share
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
@@ -23,7 +23,7 @@ LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
 class Passing:
     """The throughput of a plan's channels; the load of links is computed once per algorithm."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: NodePlan) -> None:
         self.plan = plan
         self.fullest = cache(self._fullest)
 
@@ -61,7 +61,7 @@ class Passing:
         return of_channels(self.plan, algorithm)
 
 
-def protocol_share(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> float:
+def protocol_share(plan: NodePlan, algorithm: Algorithm, protocol: Protocol) -> float:
     """The throughput of a protocol by NCCL's factors (`bus_gb_per_s`) or maxima, whichever is lower."""
     if algorithm is RING:
         return {LL: 0.5, LL128: min(0.92, _share(plan, nccl.RING_LL128_MOST)), SIMPLE: 1.0}[protocol]
@@ -70,7 +70,7 @@ def protocol_share(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> floa
     return {LL: simple / 3.8, LL128: flagged, SIMPLE: simple}[protocol]
 
 
-def _share(plan: Plan, most: tuple[nccl.Row, ...]) -> float:
+def _share(plan: NodePlan, most: tuple[nccl.Row, ...]) -> float:
     """A maximum as a share of the channels it was measured on; within one node no maximum is reached."""
     if plan.nodes == 1:
         return 1.0

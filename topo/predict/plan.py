@@ -14,7 +14,7 @@ DEFAULTS = Steering()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class NodePlan:
     """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,

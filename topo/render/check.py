@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from railgauge.topo.findings.finding import Finding, Level, Since
-from railgauge.topo.findings.node.since import Compared
+from railgauge.topo.findings.node.since import ComparedFindings
 from railgauge.topo.render.findings import LOUD, folded_lines, ids_of, record, summary
 from railgauge.topo.render.palette import Line, line
 
@@ -18,7 +18,7 @@ SINCE = {
 }
 
 
-def check_document(findings: Sequence[Finding], compared: Compared | None = None) -> dict[str, Any]:
+def check_document(findings: Sequence[Finding], compared: ComparedFindings | None = None) -> dict[str, Any]:
     """The document but for its head; with a baseline also what it was, and what is gone or cannot be seen any more."""
     content: dict[str, Any] = {"findings": [record(finding) for finding in findings]}
     if compared:
@@ -28,7 +28,7 @@ def check_document(findings: Sequence[Finding], compared: Compared | None = None
     return content
 
 
-def check_lines(findings: Sequence[Finding], compared: Compared | None = None) -> Iterator[Line]:
+def check_lines(findings: Sequence[Finding], compared: ComparedFindings | None = None) -> Iterator[Line]:
     """The findings and a line that counts them; with a baseline by what has changed, then what is unchanged."""
     if compared is not None:
         yield from _compared_lines(compared)
@@ -37,7 +37,7 @@ def check_lines(findings: Sequence[Finding], compared: Compared | None = None) -
     yield line(summary(findings))
 
 
-def _compared_lines(compared: Compared) -> Iterator[Line]:
+def _compared_lines(compared: ComparedFindings) -> Iterator[Line]:
     baseline = compared.baseline.name
     parts = {since: [one for one in compared.findings if one.since is since] for since in Since}
     for since, title in SINCE.items():

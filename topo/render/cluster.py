@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from railgauge.topo.findings.cluster.report import Difference, Group, Names, Report, Split, unread_by_reason
+from railgauge.topo.findings.cluster.report import DesignGroup, FactDifference, Names, Report, Split, unread_by_reason
 from railgauge.topo.findings.cluster.words import difference_text, split_text
 from railgauge.topo.render.palette import Ink, Line
 from railgauge.topo.values.node_names import folded
 
 MOST = 12  # differences that the same nodes have in common, in the text; the JSON has all
 COLUMN = 24  # characters for folded names before their text
-Kind = TypeVar("Kind", Difference, Split)
+Kind = TypeVar("Kind", FactDifference, Split)
 Row = tuple[str, str, Ink]
 """Names or a title in an ink, and their text."""
 
@@ -45,7 +45,7 @@ def _not_read(report: Report) -> str:
     return f", {len(report.unread)} not" if report.unread else ""
 
 
-def _group_lines(group: Group) -> Iterator[Row]:
+def _group_lines(group: DesignGroup) -> Iterator[Row]:
     yield folded(group.nodes), f": {group.description}", Ink.HEADING
     if len(group.nodes) > 1:
         yield "  ", _agreement(group), Ink.PLAIN
@@ -55,7 +55,7 @@ def _group_lines(group: Group) -> Iterator[Row]:
         yield from (("    ", text, Ink.WARNING) for text in _split_texts(group.splits))
 
 
-def _agreement(group: Group) -> str:
+def _agreement(group: DesignGroup) -> str:
     most, count = group.equal[0], len(group.nodes)
     if len(most) == count:
         return f"all {count} are equal"
@@ -73,8 +73,8 @@ def _table(rows: Iterable[tuple[str, list[str]]], ink: Ink) -> Iterator[Row]:
             yield f"  {names if not number and len(names) <= column else '':<{column}}  ", text, ink
 
 
-def _by_nodes(differences: Iterable[Difference]) -> Iterator[tuple[str, list[str]]]:
-    found: dict[Names, list[Difference]] = {}
+def _by_nodes(differences: Iterable[FactDifference]) -> Iterator[tuple[str, list[str]]]:
+    found: dict[Names, list[FactDifference]] = {}
     for one in differences:
         found.setdefault(one.nodes, []).append(one)
     for nodes, told in found.items():
@@ -90,7 +90,7 @@ def _folded(told: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
     """Equal texts about several devices of a kind: once, with the number of further ones."""
     found: dict[Hashable, list[Kind]] = {}
     for one in told:
-        said = (one.value, one.majority, one.votes, one.of) if isinstance(one, Difference) else one.groups
+        said = (one.value, one.majority, one.votes, one.of) if isinstance(one, FactDifference) else one.groups
         found.setdefault((one.subject.kind, one.what, said), []).append(one)
     return ((alike[0], len(alike) - 1) for alike in found.values())
 
@@ -115,13 +115,13 @@ def cluster_document(report: Report) -> dict[str, Any]:
     }
 
 
-def _group_record(group: Group) -> dict[str, Any]:
+def _group_record(group: DesignGroup) -> dict[str, Any]:
     equal = [{"nodes": folded(names), "count": len(names)} for names in group.equal]
     nodes = {"nodes": folded(group.nodes), "count": len(group.nodes)}
     return {**nodes, "description": group.description, "equal": equal}
 
 
-def _difference_record(one: Difference, node: str) -> dict[str, Any]:
+def _difference_record(one: FactDifference, node: str) -> dict[str, Any]:
     return {
         "node": node,
         "what": one.what,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.topo.jobs.hang.agreement import describe
-from railgauge.topo.jobs.hang.model import COLLECTIVES, Call, Communicator, Lane, Scene, Status, Track, named
+from railgauge.topo.jobs.hang.model import COLLECTIVES, Call, JobCommunicator, JobState, Lane, Status, Track, named
 from railgauge.topo.jobs.hang.standstill import Standstill
-from railgauge.topo.jobs.hang.verdict import Verdict
+from railgauge.topo.jobs.hang.verdict import HangVerdict
 from railgauge.topo.render import findings
 
 MOST = 12
@@ -16,7 +16,7 @@ MOST_LINES = 12
 """Lines of one communicator."""
 
 
-def hang_document(scene: Scene, verdict: Verdict) -> dict[str, Any]:
+def hang_document(scene: JobState, verdict: HangVerdict) -> dict[str, Any]:
     """The content of a railgauge/hang/1 document, without its head."""
     return {
         "verdict": verdict.text,
@@ -26,7 +26,7 @@ def hang_document(scene: Scene, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _communicator(comm: Communicator) -> dict[str, Any]:
+def _communicator(comm: JobCommunicator) -> dict[str, Any]:
     return {
         "id": comm.id,
         "kind": comm.kind,
@@ -85,7 +85,7 @@ def _call(call: Call) -> dict[str, Any]:
     }
 
 
-def hang_text(scene: Scene) -> str:
+def hang_text(scene: JobState) -> str:
     """Where the ranks of each communicator stand, equal ones in one line."""
     held = {id(hold.lane) for hold in Standstill(scene).holds}
     order = sorted(scene.communicators.values(), key=lambda comm: not _is_odd(comm, held))
@@ -100,11 +100,11 @@ def hang_text(scene: Scene) -> str:
     return "\n".join(lines[1:])
 
 
-def _is_odd(comm: Communicator, held: set[int]) -> bool:
+def _is_odd(comm: JobCommunicator, held: set[int]) -> bool:
     return bool(comm.trouble) or any(id(lane) in held or lane.unnamed for lane in comm.lanes.values())
 
 
-def _rows(comm: Communicator, held: set[int]) -> Iterator[str]:
+def _rows(comm: JobCommunicator, held: set[int]) -> Iterator[str]:
     by_status: dict[str, list[int]] = {}
     for rank, status in sorted(comm.status.items()):
         if rank in comm.trouble or status is not Status.RUNNING:

@@ -7,9 +7,9 @@ from typing import Any
 
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.rules import RULES
-from railgauge.topo.jobs.logs.connections import Connection
+from railgauge.topo.jobs.logs.connections import LoggedConnection
 from railgauge.topo.jobs.logs.log import Log, Search
-from railgauge.topo.jobs.logs.verdict import Verdict
+from railgauge.topo.jobs.logs.verdict import LogVerdict
 from railgauge.topo.render import findings
 from railgauge.topo.values.spans import listed
 
@@ -17,7 +17,7 @@ MOST_ROWS = 48  # lines of a part; the JSON document has all
 PATTERNS = {1: "balanced tree", 2: "split tree", 3: "tree", 4: "ring", 5: "NVLS", 6: "collnet direct"}
 
 
-def log_document(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
+def log_document(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
     """The content of a railgauge/log/1 document, without its head."""
     return {
         "verdict": verdict.text,
@@ -75,7 +75,7 @@ def _search(one: Search) -> dict[str, Any]:
     }
 
 
-def _connection(one: Connection) -> dict[str, Any]:
+def _connection(one: LoggedConnection) -> dict[str, Any]:
     return {
         "channel": None if one.channel < 0 else one.channel,
         "from": one.source,
@@ -88,7 +88,7 @@ def _connection(one: Connection) -> dict[str, Any]:
     }
 
 
-def log_text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
+def log_text(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> str:
     """The explanation without its findings, the verdict on top."""
     parts = (
         ("", [verdict.text]),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
-from railgauge.topo.nccl.graph.pci_place import Place, places, relation
+from railgauge.topo.nccl.graph.pci_place import PciPlace, places, relation
 from railgauge.topo.nccl.paths.paths import plain_paths
 from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.values.spans import listed
@@ -69,7 +69,7 @@ def matrix(system: System, topology: Topology, inventory: MachineFacts | None = 
     )
 
 
-def _legend(found: Collection[Place], inventory: MachineFacts | None) -> str:
+def _legend(found: Collection[PciPlace], inventory: MachineFacts | None) -> str:
     """The letters; PHB and NODE are one where there are PCI devices, but no host bridges known."""
     if any(place.bridge for place in found) or not any(place.bus_id for place in found):
         return LEGEND.format(between=BRIDGES_KNOWN)
@@ -93,7 +93,7 @@ def _host_cells(system: System) -> Callable[[Node, Node], str]:
     return cell
 
 
-def _device_cells(system: System, found: dict[tuple[int, str], Place]) -> Callable[[Node, Node], str]:
+def _device_cells(system: System, found: dict[tuple[int, str], PciPlace]) -> Callable[[Node, Node], str]:
     """Cells of GPUs and NICs: NVLinks where there are any, else the way over PCI."""
     cards = {link.target: system.node(link.source) for link in system.links if _is_held(system, link.source)}
 
@@ -114,7 +114,7 @@ def _is_held(system: System, source: str) -> bool:
     return system.node(source).kind in (NodeKind.DEV, NodeKind.NIC)
 
 
-def _place(cards: dict[str, Node], found: dict[tuple[int, str], Place], node: Node) -> Place | None:
+def _place(cards: dict[str, Node], found: dict[tuple[int, str], PciPlace], node: Node) -> PciPlace | None:
     card = cards.get(node.id, node)
     return found.get((card.system, card.bus_id or ""))
 
@@ -130,7 +130,7 @@ def _nvlinks(system: System, card: Node, peer: Node) -> int:
 
 
 def _affinity(
-    system: System, found: dict[tuple[int, str], Place], inventory: MachineFacts | None, node: Node
+    system: System, found: dict[tuple[int, str], PciPlace], inventory: MachineFacts | None, node: Node
 ) -> tuple[str, str, str]:
     """CPU affinity, NUMA affinity, and the node of the GPU's own memory; NICs have none."""
     if node.kind is NodeKind.NET:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.link_state import Kind, NvlinkState, PciState, Reason
+from railgauge.topo.link_state import EndpointKind, NvlinkState, PciState, Reason
 from railgauge.topo.nccl.graph.link_facts import nvlink_states, pci_states
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.pci_place import numbered_cpus
@@ -18,7 +18,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class LinkFault:
     """The fault of a link, in brief and in full."""
 
     brief: str
@@ -44,22 +44,22 @@ class NodeLinks:
         """The NVLinks of a card, None of any other node."""
         return self.nvlinks.get(_place(node)) if node.kind is NodeKind.DEV else None
 
-    def pci_faults(self, node: Node) -> list[Fault]:
+    def pci_faults(self, node: Node) -> list[LinkFault]:
         """The faults of the PCIe link above a node, and above switches that count as part of it."""
         state = self.pci_of(node)
         own = [_pci_fault(state)] if state and state.is_fault else []
         return own + [_named(inner) for inner in self.merged.get(_place(node), ()) if node.kind is NodeKind.PCI]
 
-    def nvlink_faults(self, node: Node) -> list[Fault]:
+    def nvlink_faults(self, node: Node) -> list[LinkFault]:
         """The fault of the NVLinks of a node."""
         state = self.nvlinks_of(node)
         return [_nvlink_fault(state)] if state and state.is_fault else []
 
-    def faults(self, node: Node) -> list[Fault]:
+    def faults(self, node: Node) -> list[LinkFault]:
         """All faults of the links of a node."""
         return self.pci_faults(node) + self.nvlink_faults(node)
 
-    def between(self, one: Node, other: Node, kind: LinkKind) -> list[Fault]:
+    def between(self, one: Node, other: Node, kind: LinkKind) -> list[LinkFault]:
         """What is wrong with a link between two nodes. Of NVLinks what is surely of these: where all of a GPU end at
         NVSwitches, or where the GPU at the other end has more.
         """
@@ -82,7 +82,7 @@ def node_links(system: System, topology: Topology, inventory: MachineFacts | Non
     merged: dict[Place, list[PciState]] = {}
     for state in states:
         place = hosts.get(state.link.key[0], 0), state.link.key[1]
-        if state.is_fault and state.link.kind is Kind.SWITCH and place not in switches:
+        if state.is_fault and state.link.kind is EndpointKind.SWITCH and place not in switches:
             merged.setdefault((place[0], _switch_above(state, states, switches, place[0])), []).append(state)
     nvlinks = nvlink_states(topology, inventory).items()
     pci = {(hosts.get(state.link.key[0], 0), state.link.key[1]): state for state in states}
@@ -120,32 +120,32 @@ def _switch_above(state: PciState, states: Sequence[PciState], switches: set[Pla
     return state.link.key[1] if above is None else states[above].link.key[1]
 
 
-def _pci_fault(state: PciState) -> Fault:
+def _pci_fault(state: PciState) -> LinkFault:
     link, full, gb_per_s = state.link, state.full, f"{state.link.gb_per_s:g} GB/s"
     if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED) and link.now:
         parts = (link.now.text, full.text)
         if state.reason is Reason.ENDS_LANES:
             parts = (f"x{link.now.lanes}", f"x{full.lanes}")
-        return Fault(
+        return LinkFault(
             brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends support {full.text}"
         )
     if state.reason is Reason.TWINS:
-        return Fault(
+        return LinkFault(
             brief=f"its twins: {full.text}", full=f"{state.many} of {state.among} such devices have {full.text}"
         )
     if state.reason is Reason.PORT:
-        return Fault(brief="port is faster", full=f"carries {gb_per_s}, a port of it {state.full_gb_per_s:g}")
+        return LinkFault(brief="port is faster", full=f"carries {gb_per_s}, a port of it {state.full_gb_per_s:g}")
     if state.reason is Reason.PORTS:
-        return Fault(brief="ports are faster", full=f"carries {gb_per_s}, its ports {state.full_gb_per_s:g}")
-    return Fault(brief="narrow uplink", full=f"carries {gb_per_s}, a single link below it {state.full_gb_per_s:g}")
+        return LinkFault(brief="ports are faster", full=f"carries {gb_per_s}, its ports {state.full_gb_per_s:g}")
+    return LinkFault(brief="narrow uplink", full=f"carries {gb_per_s}, a single link below it {state.full_gb_per_s:g}")
 
 
-def _named(state: PciState) -> Fault:
+def _named(state: PciState) -> LinkFault:
     """The fault of a link that is not drawn."""
     fault = _pci_fault(state)
-    return Fault(brief=f"{state.link.bus_id} {fault.brief}", full=f"{state.link.bus_id}: {fault.full}")
+    return LinkFault(brief=f"{state.link.bus_id} {fault.brief}", full=f"{state.link.bus_id}: {fault.full}")
 
 
-def _nvlink_fault(state: NvlinkState) -> Fault:
+def _nvlink_fault(state: NvlinkState) -> LinkFault:
     brief = f"{state.count} of {state.full} NVLinks" + (f" to {state.peer.bus_id}" if state.peer else "")
-    return Fault(brief=brief, full=f"{brief} are up")
+    return LinkFault(brief=brief, full=f"{brief} are up")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from railgauge.topo.channels.binding import Binding
-from railgauge.topo.channels.pick import Choice, Pick, same
+from railgauge.topo.channels.pick import GpuChoice, Pick, same
 from railgauge.topo.nccl.graph.model import Node
 from railgauge.topo.render.binding import port_names
 
@@ -34,7 +34,7 @@ def speed(gb_per_s: float | None) -> str:
     return "none: one GPU" if gb_per_s is None else f"{gb_per_s:g} GB/s"
 
 
-def _limit(choice: Choice) -> str:
+def _limit(choice: GpuChoice) -> str:
     known = choice.limit_gb_per_s
     return "" if known is None or known == float("inf") else f", at most {known:g} over its links"
 
@@ -49,7 +49,7 @@ def _next(pick: Pick) -> str:
     return "none" if pick.subsets == 1 else "all others are equally good; the lower numbers win"
 
 
-def why(best: Choice, other: Choice) -> str:
+def why(best: GpuChoice, other: GpuChoice) -> str:
     """The first advantage of the best choice over another."""
     if not same(best.ring_gb_per_s, other.ring_gb_per_s):
         return f"ring {speed(other.ring_gb_per_s)}"
@@ -75,7 +75,7 @@ def pick_document(pick: Pick, bindings: Sequence[Binding], all_nets: Sequence[No
     }
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
+def _choice(choice: GpuChoice) -> dict[str, Any]:
     limit = choice.limit_gb_per_s
     return {
         "gpus": [gpu.dev for gpu in choice.gpus],

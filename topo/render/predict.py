@@ -5,16 +5,16 @@ from typing import Any
 
 from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.nccl.settings.algorithm import Collective
-from railgauge.topo.predict.comparison import Comparison
-from railgauge.topo.predict.forecast import Forecast, Row
+from railgauge.topo.predict.comparison import ForecastComparison
+from railgauge.topo.predict.forecast import Forecast, ForecastRow
 from railgauge.topo.predict.limit import Limit
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
 
 
-def predict_lines(found: Forecast, compared: Comparison | None = None) -> list[str]:
+def predict_lines(found: Forecast, compared: ForecastComparison | None = None) -> list[str]:
     """The whole text."""
     old = compared.before.rows if compared else ()
     width = max(LEAST_WIDTH, *(len(row.algorithm) for row in (*found.rows, *old)))
@@ -43,14 +43,14 @@ def _header(found: Forecast) -> list[str]:
     return [text, *(_graph(plan, name) for name in ("ring", "tree"))]
 
 
-def _graph(plan: Plan, name: str) -> str:
+def _graph(plan: NodePlan, name: str) -> str:
     graph = getattr(plan.graphs, name)
     types = graph.type_intra if not plan.leaves else f"{graph.type_intra}/{graph.type_inter}"
     speeds = f"{graph.gb_per_s_intra:g}" if not plan.leaves else f"{graph.gb_per_s_intra:g}/{graph.gb_per_s_inter:g}"
     return f"# {name}: {len(graph.channels)} channels x {speeds} GB/s, {types}"
 
 
-def _row(row: Row, was: Row | None, width: int) -> str:
+def _row(row: ForecastRow, was: ForecastRow | None, width: int) -> str:
     figures = f"{row.time_us:>10.2f}  {row.algbw_gb_per_s:>8.2f}  {row.busbw_gb_per_s:>8.2f}"
     old = ""
     if was is not None:
@@ -79,7 +79,7 @@ def _notes(found: Forecast) -> list[str]:
 DIGITS = 4
 
 
-def predict_document(found: Forecast, compared: Comparison | None = None) -> dict[str, Any]:
+def predict_document(found: Forecast, compared: ForecastComparison | None = None) -> dict[str, Any]:
     """What the document holds beside its head."""
     old = compared.before.rows if compared else (None,) * len(found.rows)
     return {
@@ -98,7 +98,7 @@ def predict_document(found: Forecast, compared: Comparison | None = None) -> dic
     }
 
 
-def _row_record(row: Row) -> dict[str, Any]:
+def _row_record(row: ForecastRow) -> dict[str, Any]:
     return {
         "bytes": row.size,
         "time_us": round(row.time_us, DIGITS),
@@ -131,7 +131,7 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
     }
 
 
-def _fabric_record(plan: Plan) -> dict[str, Any]:
+def _fabric_record(plan: NodePlan) -> dict[str, Any]:
     return {
         "kind": str(plan.fabric.kind),
         "oversubscription": plan.fabric.oversubscription,
@@ -142,7 +142,7 @@ def _fabric_record(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _graph_record(plan: Plan, name: str) -> dict[str, Any]:
+def _graph_record(plan: NodePlan, name: str) -> dict[str, Any]:
     graph = getattr(plan.graphs, name)
     return {
         "channels": len(graph.channels),

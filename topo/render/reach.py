@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from railgauge.topo.findings.cluster.reach import Pair, Reach
+from railgauge.topo.findings.cluster.reach import ClusterReach, Pair
 from railgauge.topo.values.node_names import folded
 
 
-def matrix_lines(reach: Reach) -> Iterator[str]:
+def matrix_lines(reach: ClusterReach) -> Iterator[str]:
     """A line for each rail where connections fail, and one for all others."""
     well = [row for row in reach.rows.values() if not row.failed]
     if well:
@@ -22,7 +22,7 @@ def matrix_lines(reach: Reach) -> Iterator[str]:
             yield f"  reach over {name}: {row.tried - len(row.failed)} of {row.tried} connections succeed"
 
 
-def matrix_record(reach: Reach) -> list[dict[str, Any]]:
+def matrix_record(reach: ClusterReach) -> list[dict[str, Any]]:
     """The rows in a railgauge/findings/1 document."""
     return [
         {

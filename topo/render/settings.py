@@ -7,7 +7,7 @@ from typing import Any
 from railgauge.topo.facts.known_settings import KNOWN
 from railgauge.topo.findings.settings.judgement import Judgement
 from railgauge.topo.findings.settings.selection import ChosenPort, Selection
-from railgauge.topo.findings.settings.verdict import Verdict
+from railgauge.topo.findings.settings.verdict import SettingVerdict
 
 
 def settings_lines(judged: Sequence[Judgement], now: Selection, *, known: bool) -> Iterator[str]:
@@ -16,7 +16,7 @@ def settings_lines(judged: Sequence[Judgement], now: Selection, *, known: bool) 
         finding = f" [{one.opinion.finding}]" if one.opinion.finding else ""
         yield f"{one.setting.name}={one.setting.value} ({one.setting.origin}): {one.opinion.verdict}{finding}"
         yield f"    {one.opinion.why}"
-        if one.without and one.opinion.verdict is not Verdict.HARMLESS:
+        if one.without and one.opinion.verdict is not SettingVerdict.HARMLESS:
             yield f"    without it: {one.without}"
     if not known:
         yield "Environment not recorded: only /etc/nccl.conf and --set are shown."

@@ -16,7 +16,7 @@ OWN_NODE = "the GPU's memory is a NUMA node of its own (GPU NUMA ID), which nvid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class SmiDifference:
     """One kind of difference: where (GPU0-NIC1, ...), nvidia-smi's text, railgauge's, and why they differ."""
 
     where: tuple[str, ...]
@@ -25,7 +25,7 @@ class Difference:
     why: str
 
 
-def differences(theirs: SmiMatrix, ours: Matrix) -> tuple[Difference, ...]:
+def differences(theirs: SmiMatrix, ours: Matrix) -> tuple[SmiDifference, ...]:
     """All of them, those with the same letters and the same reason in one record."""
     own = {name: dict(zip(ours.rows[0][1:], row, strict=True)) for name, *row in ours.rows[1:]}
     names = _our_names(theirs, ours)
@@ -35,7 +35,7 @@ def differences(theirs: SmiMatrix, ours: Matrix) -> tuple[Difference, ...]:
     for where, one, other, why in _affinities(theirs, names, own):
         found.setdefault((one, other, why), {})[where] = None
     return tuple(
-        Difference(where=tuple(where), theirs=one, ours=other, why=why) for (one, other, why), where in found.items()
+        SmiDifference(where=tuple(where), theirs=one, ours=other, why=why) for (one, other, why), where in found.items()
     )
 
 

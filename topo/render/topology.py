@@ -12,7 +12,7 @@ from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, net_name, speed_text
-from railgauge.topo.render.node_links import Fault, NodeLinks, node_links
+from railgauge.topo.render.node_links import LinkFault, NodeLinks, node_links
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
@@ -20,7 +20,7 @@ DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class TopologyFacts:
     """Facts beyond the System: its links as they were judged, and the model of a GPU by bus id."""
 
     links: NodeLinks = field(default_factory=NodeLinks)
@@ -37,12 +37,12 @@ class Branch:
     below: tuple["Branch", ...]
 
 
-def branches(system: System, known: Known | None = None) -> tuple[Branch, ...]:
+def branches(system: System, known: TopologyFacts | None = None) -> tuple[Branch, ...]:
     """One branch for each CPU node."""
-    return tuple(_branch(system, known or Known(), cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
+    return tuple(_branch(system, known or TopologyFacts(), cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
 
 
-def _branch(system: System, known: Known, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
+def _branch(system: System, known: TopologyFacts, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
     seen = passed | {node.id}
     below = tuple(
         _branch(system, known, system.node(down.target), down, seen)
@@ -53,7 +53,7 @@ def _branch(system: System, known: Known, node: Node, link: Link | None, passed:
     if link is None or link.kind is not LinkKind.PCI:
         pci = []  # shown at the card, not again at its GPU
     text = f"{_wire(link, known.links.pci_of(node))}{node.id}{_facts(node, link, known)}{_marks(pci)}"
-    label = text + _side_links(system, node) + _marks(nvlinks)
+    label = text + _side_links(system, node, _marks(nvlinks))
     return Branch(label=label, kind=node.kind, bad=bool(pci or nvlinks), below=below)
 
 
@@ -64,11 +64,11 @@ def _wire(link: Link | None, pci: PciState | None) -> str:
     return f"{link.kind} {speed_text(link.gb_per_s)}{width}{' (assumed)' if link.assumed else ''}  "
 
 
-def _marks(faults: list[Fault]) -> str:
+def _marks(faults: list[LinkFault]) -> str:
     return "".join(f"  <- {fault.full}" for fault in faults)
 
 
-def _facts(node: Node, link: Link | None, known: Known) -> str:
+def _facts(node: Node, link: Link | None, known: TopologyFacts) -> str:
     if node.kind is NodeKind.GPU:
         model = known.models.get(node.bus_id or "")
         rank = node.rank if node.rank is not None else "-"
@@ -87,11 +87,12 @@ def _cpu(node: Node) -> str:
     return cpu_family(node.vendor, *node.family_and_model) or node.arch or "unknown CPU"
 
 
-def _side_links(system: System, node: Node) -> str:
-    """Links that are not part of the tree: NVLink, chip-to-chip, CPU to CPU."""
+def _side_links(system: System, node: Node, marks: str) -> str:
+    """Links that are not part of the tree: NVLink, chip-to-chip, CPU to CPU; `marks` follow the last NVLink."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
     lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
-    return "".join(lines)
+    place = max((number for number, link in enumerate(side, 1) if link.kind is LinkKind.NVL), default=0)
+    return "".join((*lines[:place], marks, *lines[place:]))
 
 
 def _count(node: Node, link: Link) -> str:

@@ -9,7 +9,7 @@ from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.facts.sources.pci_config import PciConfig
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
-from railgauge.topo.findings.topology_file.elements import Placed, place
+from railgauge.topo.findings.topology_file.elements import PlacedElement, place
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import guid_number
 from railgauge.topo.xml.topology import Topology
@@ -22,7 +22,7 @@ SMALLEST_GUID = 1 << 32  # a NIC of NCCL's socket transport has its dev number h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class VmDevice:
     """One GPU or NIC (`kind`). `names` as users know it, `rdma` its RDMA devices.
 
     ids: its PCI ids, in the order of IDS. marks: (what, value), unique to a function, surest first.
@@ -55,17 +55,17 @@ class Device:
         return ":".join((text or "?").removeprefix("0x") for text in self.ids[:2])
 
 
-def devices(machine: Machine) -> tuple[Device, ...]:
+def devices(machine: Machine) -> tuple[VmDevice, ...]:
     """The GPUs and NICs of a machine, in use or not; for a topology file, those in it."""
     if machine.facts is None:
         return tuple(_of_topology(machine.topology))
     return tuple(_of_inventory(machine.facts, machine.facts.pci_config))
 
 
-def _of_inventory(inventory: MachineFacts, configs: Mapping[str, PciConfig]) -> Iterator[Device]:
+def _of_inventory(inventory: MachineFacts, configs: Mapping[str, PciConfig]) -> Iterator[VmDevice]:
     for function in inventory.pci:
         if kind := _kind(function.pci_class, function.vendor):
-            yield Device(
+            yield VmDevice(
                 kind=kind,
                 bus_id=function.bus_id,
                 ids=(function.vendor, function.device, function.subsystem_vendor, function.subsystem_device),
@@ -111,7 +111,7 @@ def _cards(inventory: MachineFacts, function: PciFunction, config: PciConfig | N
     return (*((CARD, f"{guid:#x}") for guid in guids if guid), *serial)
 
 
-def _of_topology(topology: Topology) -> Iterator[Device]:
+def _of_topology(topology: Topology) -> Iterator[VmDevice]:
     for pci in place(topology.root):
         kind = "GPU" if pci.is_gpu else "NIC" if pci.is_nic else None
         cpu = pci.nearest("cpu")
@@ -119,10 +119,10 @@ def _of_topology(topology: Topology) -> Iterator[Device]:
             yield _of_element(pci, kind, cpu.integer("numaid", topology.path, -1))
 
 
-def _of_element(pci: Placed, kind: str, numa: int) -> Device:
+def _of_element(pci: PlacedElement, kind: str, numa: int) -> VmDevice:
     guids = [net.number("guid") or 0 for net in pci.below("net")]
     gpus = [f"GPU{gpu.get('dev')}" for gpu in pci.below("gpu") if gpu.get("dev")]
-    return Device(
+    return VmDevice(
         kind=kind,
         bus_id=(pci.get("busid") or "").lower(),
         ids=tuple(pci.get(key) for key in IDS),

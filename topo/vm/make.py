@@ -8,12 +8,12 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.machine import Machine
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.vm.cpus import Cpu, cpus, numa_cores, parsed_cpu_map
-from railgauge.topo.vm.device import Device, devices
+from railgauge.topo.vm.device import VmDevice, devices
 from railgauge.topo.vm.match import Match, by_hand, matched, unmatched
 from railgauge.topo.vm.tree import DOMAIN_BITS, GuestTree, host_places, named_alone, numa_id
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.topology import Topology, host_of
-from railgauge.topo.xml.tree import Tree
+from railgauge.topo.xml.tree import ElementBuilder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class Made:
 
     text: str
     matches: tuple[Match, ...]
-    guest_only: tuple[Device, ...]
-    host_only: tuple[Device, ...]
+    guest_only: tuple[VmDevice, ...]
+    host_only: tuple[VmDevice, ...]
     cpus: Mapping[str, Cpu]
 
 
@@ -56,14 +56,14 @@ def make(host: Machine, guest: Machine, pairs: Iterable[str] = (), cpu_map: Iter
     )
 
 
-def _strangers(guests: Sequence[Device], hosts: Sequence[Device]) -> str:
+def _strangers(guests: Sequence[VmDevice], hosts: Sequence[VmDevice]) -> str:
     names = [", ".join(f"{one.label} {one.model}" for one in side) or "none" for side in (guests, hosts)]
     return (
         f"no device of the VM was found on the host (VM: {names[0]}; host: {names[1]}): name one with --match VM=HOST"
     )
 
 
-def _nodes(matches: Sequence[Match], places: Mapping[str, Tree]) -> Mapping[str, frozenset[int | None]]:
+def _nodes(matches: Sequence[Match], places: Mapping[str, ElementBuilder]) -> Mapping[str, frozenset[int | None]]:
     """The VM's NUMA nodes of its devices, by the host's node of these."""
     found: dict[str, set[int | None]] = {}
     for match in matches:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.values.busid import is_bus_id, to_number
-from railgauge.topo.vm.device import Device
+from railgauge.topo.vm.device import VmDevice
 
 BY_HAND = "--match"
 SHORT_DOMAIN = "0000:"
@@ -20,13 +20,13 @@ SHORT_DOMAIN = "0000:"
 class Match:
     """A VM's device, the host's device, how it was found (UUID, GUID, ...), and whether that is a guess."""
 
-    guest: Device
-    host: Device
+    guest: VmDevice
+    host: VmDevice
     by: str
     guess: bool = False
 
 
-def by_hand(pairs: Iterable[str], guests: Sequence[Device], hosts: Sequence[Device]) -> tuple[Match, ...]:
+def by_hand(pairs: Iterable[str], guests: Sequence[VmDevice], hosts: Sequence[VmDevice]) -> tuple[Match, ...]:
     """The pairs of --match VM=HOST: bus ids, or names such as GPU0 and mlx5_0. UsageError for unknown devices."""
     found: list[Match] = []
     for pair in pairs:
@@ -44,7 +44,7 @@ def by_hand(pairs: Iterable[str], guests: Sequence[Device], hosts: Sequence[Devi
     return tuple(found)
 
 
-def _named(devices: Sequence[Device], text: str, side: str) -> Device:
+def _named(devices: Sequence[VmDevice], text: str, side: str) -> VmDevice:
     bus_id = text if is_bus_id(text) else SHORT_DOMAIN + text
     number = to_number(bus_id) if is_bus_id(bus_id) else None
     for device in devices:
@@ -54,7 +54,7 @@ def _named(devices: Sequence[Device], text: str, side: str) -> Device:
     raise UsageError(f"--match: the {side} has no {text!r}; it has: {there}")
 
 
-def matched(guests: Sequence[Device], hosts: Sequence[Device], given: Sequence[Match] = ()) -> tuple[Match, ...]:
+def matched(guests: Sequence[VmDevice], hosts: Sequence[VmDevice], given: Sequence[Match] = ()) -> tuple[Match, ...]:
     """The matches of the VM's devices, in the VM's order; `given` ones are certain."""
     found = list(given)
     for step in (_by_marks, _by_card, _by_model):
@@ -64,7 +64,7 @@ def matched(guests: Sequence[Device], hosts: Sequence[Device], given: Sequence[M
     return tuple(sorted(found, key=lambda match: guests.index(match.guest)))
 
 
-def _by_marks(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
+def _by_marks(guests: Sequence[VmDevice], hosts: Sequence[VmDevice]) -> list[Match]:
     found: dict[str, Match] = {}
     for guest in guests:
         of_host = ((host, what) for what, value in guest.marks for host in hosts if (what, value) in host.marks)
@@ -74,7 +74,7 @@ def _by_marks(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
     return list(found.values())
 
 
-def _by_card(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
+def _by_card(guests: Sequence[VmDevice], hosts: Sequence[VmDevice]) -> list[Match]:
     """A function of the same card: one of the same model, else any, such as the parent of a virtual one."""
     found: list[Match] = []
     for guest in guests:
@@ -87,12 +87,12 @@ def _by_card(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
     return found
 
 
-def _alike(guest: Device, host: Device) -> bool:
+def _alike(guest: VmDevice, host: VmDevice) -> bool:
     """Whether both may be the same device: a bridged virtio NIC has the MAC of another vendor."""
     return guest.kind == host.kind and guest.ids[0] == host.ids[0]
 
 
-def _by_model(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
+def _by_model(guests: Sequence[VmDevice], hosts: Sequence[VmDevice]) -> list[Match]:
     """Matches by PCI ids: certain if all candidates are at one place, else a guess by the order of bus ids."""
     found: list[Match] = []
     for ids in dict.fromkeys(guest.ids for guest in guests if None not in guest.ids[:2]):
@@ -105,11 +105,11 @@ def _by_model(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
     return found
 
 
-def _in_order(devices: Iterable[Device]) -> list[Device]:
+def _in_order(devices: Iterable[VmDevice]) -> list[VmDevice]:
     return sorted(devices, key=lambda device: to_number(device.bus_id))
 
 
-def unmatched(devices: Iterable[Device], taken: Iterable[Device]) -> tuple[Device, ...]:
+def unmatched(devices: Iterable[VmDevice], taken: Iterable[VmDevice]) -> tuple[VmDevice, ...]:
     """The devices without a match."""
     known = {device.bus_id for device in taken}
     return tuple(device for device in devices if device.bus_id not in known)

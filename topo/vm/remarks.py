@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Iterator
 
 from railgauge.topo.machine import Machine
-from railgauge.topo.vm.device import Device
+from railgauge.topo.vm.device import VmDevice
 from railgauge.topo.vm.make import Made
 from railgauge.topo.vm.match import Match
 
@@ -49,7 +49,7 @@ def _marks(machine: Machine) -> str | None:
     return found
 
 
-def _list(devices: Iterable[Device]) -> str:
+def _list(devices: Iterable[VmDevice]) -> str:
     return ", ".join(f"{device.label} {device.model}" for device in devices)
 
 

@@ -16,14 +16,14 @@ from railgauge.topo.values.busid import to_number
 from railgauge.topo.vm.cpus import Cpu
 from railgauge.topo.vm.device import IDS
 from railgauge.topo.vm.match import Match
-from railgauge.topo.xml.tree import Tree, thaw
+from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 CPU_KIND = ("arch", "vendor", "familyid", "modelid")  # NCCL takes the speed between CPUs from the host's
 LAST_DOMAIN = 0xFFFF
 DOMAIN_BITS = 20  # a bus id's number without its domain
 
 
-def host_places(host: Machine, bus_ids: Iterable[str]) -> Mapping[str, Tree]:
+def host_places(host: Machine, bus_ids: Iterable[str]) -> Mapping[str, ElementBuilder]:
     """The <pci> of each of these functions of a host, in one tree with all that is above them."""
     if host.reader is None:
         found = {(node.get("busid") or "").lower(): node for node in thaw(host.topology.root).walk()}
@@ -32,7 +32,7 @@ def host_places(host: Machine, bus_ids: Iterable[str]) -> Mapping[str, Tree]:
     return {bus_id: tree.device(bus_id, DISPLAY) for bus_id in bus_ids}
 
 
-def numa_id(place: Tree) -> str:
+def numa_id(place: ElementBuilder) -> str:
     """The number of the NUMA node that a <pci> hangs on, or that a <cpu> is; InputError if there is none."""
     cpu = next(one for one in (place, *place.above()) if one.name == "cpu")
     return str(cpu.integer("numaid", None, -1))
@@ -44,18 +44,18 @@ class GuestTree:
     """
 
     def __init__(self, cpus: Mapping[str, Cpu], taken: Collection[int], *, by_domain: bool) -> None:
-        self.root = Tree("system", [("version", "1")])
+        self.root = ElementBuilder("system", [("version", "1")])
         self._cpus = cpus
         self._taken = taken
         self._by_domain = by_domain
         self._given: set[str] = set()
-        self._copies: dict[Tree, Tree] = {}
+        self._copies: dict[ElementBuilder, ElementBuilder] = {}
 
-    def add(self, match: Match, place: Tree, *, named: bool) -> None:
+    def add(self, match: Match, place: ElementBuilder, *, named: bool) -> None:
         """Put a VM's device at the host's place, `named` by its RDMA devices."""
         guest = match.guest
         told = (("class", guest.pci_class), *zip(IDS, guest.ids, strict=True))
-        leaf = Tree("pci", place.attributes.items())
+        leaf = ElementBuilder("pci", place.attributes.items())
         for key, value in (("busid", guest.bus_id), *told):
             if value is not None:
                 leaf.put(key, value)
@@ -74,21 +74,21 @@ class GuestTree:
                 if target := ids.get(link.get("target")):
                     new.add("pcilink", ("target", target))
 
-    def _copy(self, node: Tree) -> Tree:
+    def _copy(self, node: ElementBuilder) -> ElementBuilder:
         """The element of the file for a <cpu> or a switch of the host."""
         if node in self._copies:
             return self._copies[node]
         if node.name == "cpu":
             made = self._cpu(node)
         else:
-            made = Tree("pci", node.attributes.items())
+            made = ElementBuilder("pci", node.attributes.items())
             made.put("busid", self._free(node.get("busid") or ""))
             if node.parent:
                 self._copy(node.parent).insert(made)
         self._copies[node] = made
         return made
 
-    def _cpu(self, node: Tree) -> Tree:
+    def _cpu(self, node: ElementBuilder) -> ElementBuilder:
         cpu = self._cpus[numa_id(node)]
         known = self.root.find("cpu", "numaid", cpu.numaid)
         if known:

@@ -8,15 +8,15 @@ from railgauge.topo.xml.element import Element, to_integer
 TRIMMED = ("cpu", "pci", "gpu", "nic", "net")  # removed if nothing in them is used
 
 
-class Tree:
+class ElementBuilder:
     """A growing element; `parent` is None while it is detached, `line` its line in a file."""
 
     def __init__(self, name: str, attributes: Iterable[tuple[str, str]] = (), line: int | None = None) -> None:
         self.name = name
         self.line = line
         self.attributes = dict(attributes)
-        self.parent: Tree | None = None
-        self.children: list[Tree] = []
+        self.parent: ElementBuilder | None = None
+        self.children: list[ElementBuilder] = []
 
     def get(self, key: str) -> str | None:
         """An attribute's text, or None."""
@@ -36,44 +36,44 @@ class Tree:
         for key, value in attributes:
             self.attributes.setdefault(key, value)
 
-    def add(self, name: str, *attributes: tuple[str, str]) -> "Tree":
+    def add(self, name: str, *attributes: tuple[str, str]) -> "ElementBuilder":
         """Append a new child and return it."""
-        return self.append(Tree(name, attributes))
+        return self.append(ElementBuilder(name, attributes))
 
-    def append(self, child: "Tree") -> "Tree":
+    def append(self, child: "ElementBuilder") -> "ElementBuilder":
         """Append a child and return it."""
         child.parent = self
         self.children.append(child)
         return child
 
-    def insert(self, child: "Tree") -> None:
+    def insert(self, child: "ElementBuilder") -> None:
         """Add a PCI device before the first sibling with a higher bus id, as `ncclTopoGetXmlFromSys` does."""
         bus_id = child.get("busid") or ""
         later = (i for i, sibling in enumerate(self.children) if (sibling.get("busid") or "") > bus_id)
         self.children.insert(next(later, len(self.children)), child)
         child.parent = self
 
-    def all(self, name: str) -> "Iterator[Tree]":
+    def all(self, name: str) -> "Iterator[ElementBuilder]":
         """The direct children of that name, in order."""
         return (child for child in self.children if child.name == name)
 
-    def first(self, name: str) -> "Tree | None":
+    def first(self, name: str) -> "ElementBuilder | None":
         """The first direct child of that name."""
         return next(self.all(name), None)
 
-    def walk(self) -> "Iterator[Tree]":
+    def walk(self) -> "Iterator[ElementBuilder]":
         """This and all below."""
         yield self
         for child in self.children:
             yield from child.walk()
 
-    def above(self) -> "Iterator[Tree]":
+    def above(self) -> "Iterator[ElementBuilder]":
         """The elements above, from the parent up."""
         if self.parent:
             yield self.parent
             yield from self.parent.above()
 
-    def find(self, name: str, key: str, value: str) -> "Tree | None":
+    def find(self, name: str, key: str, value: str) -> "ElementBuilder | None":
         """The first below with that name and attribute."""
         return next((node for node in self.walk() if node.name == name and node.attributes.get(key) == value), None)
 
@@ -87,9 +87,9 @@ class Tree:
         )
 
 
-def thaw(element: Element) -> Tree:
+def thaw(element: Element) -> ElementBuilder:
     """A copy of a finished element that can grow."""
-    tree = Tree(element.name, element.attributes, element.line)
+    tree = ElementBuilder(element.name, element.attributes, element.line)
     for child in element.children:
         tree.append(thaw(child))
     return tree
@@ -101,7 +101,7 @@ def trim(
     removable: tuple[str, ...] = TRIMMED,
     *,
     holds: Callable[[Element], bool] = lambda _: True,
-) -> Tree | None:
+) -> ElementBuilder | None:
     """A copy without the branches in which nothing is used; None when nothing is (NCCL's `ncclTopoTrimXml`).
 
     What is used keeps all it holds; elements of other names than the `removable` ones go only with what holds them.
@@ -111,7 +111,7 @@ def trim(
         return thaw(element)
     if element.name in removable and not holds(element):
         return None
-    tree = Tree(element.name, element.attributes, element.line)
+    tree = ElementBuilder(element.name, element.attributes, element.line)
     for child in element.children:
         kept = trim(child, is_used, removable, holds=holds)
         if kept is not None:
@@ -119,7 +119,7 @@ def trim(
     return None if element.name in removable and not any(one.name in TRIMMED for one in tree.children) else tree
 
 
-def fuse(into: Tree, other: Tree) -> None:
+def fuse(into: ElementBuilder, other: ElementBuilder) -> None:
     """Append what `into` lacks of `other`, level by level (NCCL's `ncclTopoFuseXml`)."""
     for theirs in list(other.children):
         ours = next((c for c in into.children if c.name == theirs.name and c.attributes == theirs.attributes), None)

@@ -16,7 +16,7 @@ from railgauge.transports.ib.device import Found, IbDevice, find_devices
 from railgauge.transports.ib.route import why_unreached
 from railgauge.transports.interface import bootstrap_interface
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.network import Network, Nic
+from railgauge.transports.network import Network, PeerNic
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_IB, NET_SOCKET
 
@@ -28,7 +28,7 @@ class Offer(NamedTuple):
     """What is missing; None where nothing is."""
     expected: bool
     """Whether it has NICs, or would have but for what is wrong with them."""
-    nics: list[Nic]
+    nics: list[PeerNic]
     remarks: str
     """On settings that name nothing."""
 
@@ -71,12 +71,12 @@ def _first(peers: Sequence[Peer], whys: Sequence[str | None]) -> str | None:
     return next((f"rank {peer.rank} on {peer.host}: {why}" for peer, why in zip(peers, whys, strict=True) if why), None)
 
 
-def _nic(device: IbDevice, queue_pairs: int) -> Nic:
+def _nic(device: IbDevice, queue_pairs: int) -> PeerNic:
     addresses, layers = [port.address for port in device.ports], [port.link_layer for port in device.ports]
-    return Nic(device.number, len(device.ports), queue_pairs, device.where, addresses, layers)
+    return PeerNic(device.number, len(device.ports), queue_pairs, device.where, addresses, layers)
 
 
-def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) -> str | None:
+def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[PeerNic]]) -> str | None:
     """A port of this rank's that has no route to one on its rail, and why."""
     for place, device in enumerate(devices):
         same_rail = [nics[place] for nics in everybody if place < len(nics)]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.cluster.endpoints import Endpoint
-from railgauge.topo.findings.cluster.reach import Failure, ways
+from railgauge.topo.findings.cluster.reach import FailedConnection, ways
 from railgauge.transports.probe.answering import Answering
 from railgauge.transports.probe.attempt import Attempt
 from railgauge.transports.probe.greeting import ATTEMPT_S
@@ -58,7 +58,7 @@ class Agent:
         """Try all nodes that listen, one after the other, until the time is up or the test ends."""
         deadline, before = time.monotonic() + self._within_s - ATTEMPT_S, filtered_packets()
         names = list(self._nodes)
-        failures: list[Failure] = []
+        failures: list[FailedConnection] = []
         untried: list[str] = []
         with ThreadPoolExecutor(MOST_WAYS) as pool:
             for place in opponents(len(names), names.index(self._name)):

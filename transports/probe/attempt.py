@@ -7,7 +7,7 @@ import time
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
 from railgauge.topo.findings.cluster.endpoints import Endpoint
-from railgauge.topo.findings.cluster.reach import Failure, Hint, Stage, Way
+from railgauge.topo.findings.cluster.reach import FailedConnection, Hint, Stage, Way
 from railgauge.transports import tcp
 from railgauge.transports.addresses import from_here
 from railgauge.transports.handshake import authenticate
@@ -24,7 +24,7 @@ class Attempt:
         self._way, self._port = way, port
         self._address = from_here(there.address, self._here.interface)
 
-    def run(self, secret: bytes) -> Failure | None:
+    def run(self, secret: bytes) -> FailedConnection | None:
         """Connect, greet, and send data; None when all of it succeeds."""
         self._stage, self._began = Stage.CONNECT, time.monotonic()
         try:
@@ -42,7 +42,7 @@ class Attempt:
         except (OSError, PeerLostError) as error:
             return self._failure(getattr(error, "errno", None) or errno.ECONNRESET)
 
-    def _talk(self, sock: socket.socket, secret: bytes) -> Failure | None:
+    def _talk(self, sock: socket.socket, secret: bytes) -> FailedConnection | None:
         self._stage, deadline = Stage.GREETING, time.monotonic() + GREETING_S
         authenticate(sock, secret, PROBE, deadline=deadline)
         length = LENGTH.unpack(receive(sock, LENGTH.size, deadline))[0]
@@ -55,8 +55,8 @@ class Attempt:
         receive(sock, len(TAKEN), deadline)
         return None
 
-    def _failure(self, number: int, why: Hint = Hint.NONE, answered_by: str = "") -> Failure:
-        return Failure(
+    def _failure(self, number: int, why: Hint = Hint.NONE, answered_by: str = "") -> FailedConnection:
+        return FailedConnection(
             source=self._source,
             target=self._target,
             way=self._way,

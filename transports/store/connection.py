@@ -17,7 +17,7 @@ FIRST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 0.5
 
 
-class Connection:
+class StoreConnection:
     """An authenticated connection that is known to lead to a store. Deadlines are those of time.monotonic()."""
 
     def __init__(self, sock: socket.socket, name: str) -> None:
@@ -74,7 +74,7 @@ class Connection:
         return PeerLostError(f"lost the connection to {self._name}: {error.strerror}")
 
 
-def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection:
+def connect(host: str, port: int, secret: bytes, timeout_s: float) -> StoreConnection:
     """Connect to a store's server, which may not have started yet.
 
     Raises:
@@ -101,12 +101,12 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
-def _attempt(host: str, port: int, secret: bytes, deadline: float) -> Connection:
+def _attempt(host: str, port: int, secret: bytes, deadline: float) -> StoreConnection:
     sock = _reach(host, port, deadline)
     try:
         if secret:
             _prove(sock, secret, host, port, deadline)
-        connection = Connection(sock, f"the store at {host_and_port(host, port)}")
+        connection = StoreConnection(sock, f"the store at {host_and_port(host, port)}")
         connection.send(wire.OPENING + wire.pack(Query.GETNUMKEYS), deadline)
         _check_greeting(connection.receive(INT64.size, deadline), host, port)
     except BaseException:

@@ -20,7 +20,7 @@ HEADER = len(MAGIC) + RUN
 RECORD = struct.Struct("<BII")
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record says."""
 
     JOIN = 1
@@ -29,7 +29,7 @@ class Kind(IntEnum):
     DELETE = 3
 
 
-Record = tuple[Kind, bytes, bytes]
+Record = tuple[RecordKind, bytes, bytes]
 
 
 class FileLog:
@@ -116,14 +116,14 @@ class FileLog:
             if at + RECORD.size > len(data):
                 raise self._broken("it ends within a record")
             kind, key_size, value_size = RECORD.unpack_from(data, at)
-            if kind not in tuple(Kind) or key_size > MAX_KEY or value_size > MAX_VALUE:
+            if kind not in tuple(RecordKind) or key_size > MAX_KEY or value_size > MAX_VALUE:
                 raise self._broken(f"invalid record at byte {self._at}")
             key_at = at + RECORD.size
             value_at, end = key_at + key_size, key_at + key_size + value_size
             if end > len(data):
                 raise self._broken("it ends within a record")
             self._at += end - at
-            yield Kind(kind), data[key_at:value_at], data[value_at:end]
+            yield RecordKind(kind), data[key_at:value_at], data[value_at:end]
             at = end
 
     def _write(self, data: bytes) -> None:

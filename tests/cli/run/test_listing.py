@@ -47,7 +47,7 @@ def test_what_works_over_a_transport_runs_over_it():
 def test_the_list_has_no_use_for_what_is_run(others):
     result = in_process("run", "--list", *others)
     assert result.returncode == 2
-    assert f"--list runs nothing, and has no use for {' '.join(others)}" in result.stderr
+    assert f"--list runs nothing: leave {' '.join(others)}" in result.stderr
 
 
 def test_a_machine_without_interfaces_is_still_listed():

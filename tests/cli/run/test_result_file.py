@@ -74,7 +74,7 @@ def test_a_failed_run_still_has_its_files(tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("all_reduce", "-o", "result.png"), "neither an operator nor a file that ends in .svg"),
+        (("all_reduce", "-o", "result.png"), "neither an operator nor a file name that ends in .svg"),
         (("all_reduce", "-o", "xor"), "unknown operator"),
         ((), "no collective given: use one of all_reduce"),
         (("all_reduce", "--compare", "old.json", "--tolerance", "100"), "percent"),

@@ -96,7 +96,7 @@ def test_a_file_that_could_not_be_written_is_told_before_anything_is_measured(tm
 def test_what_is_asked_of_rows_cannot_be_asked_of_tune(flags):
     result = refused("--ranks", "2", "--tune", *flags)
     assert result.returncode == 2
-    assert f"--tune measures no rows for {flags[0]}" in result.stderr
+    assert f"--tune gives no rows, which {flags[0]}" in result.stderr
 
 
 def test_settings_that_would_distort_times_are_refused():

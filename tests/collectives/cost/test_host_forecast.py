@@ -14,7 +14,7 @@ from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.forecast import forecast, nccl_rows
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 ANY = read_allowed({})
 RING = read_allowed({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})
@@ -28,7 +28,7 @@ def rows(where, *sizes, collective=Collective.ALL_REDUCE, allowed=ANY):
 
 def host_plan(name="@intel-2s", ranks=4, nodes=1):
     system = build_system(load_machine(name).topology, host_ranks=ranks)
-    return Plan(system=system, table=paths(system), graphs=search(system, nodes=nodes), nodes=nodes)
+    return NodePlan(system=system, table=paths(system), graphs=search(system, nodes=nodes), nodes=nodes)
 
 
 HOSTS = {nodes: host_plan(nodes=nodes) for nodes in (1, 2, 5)}

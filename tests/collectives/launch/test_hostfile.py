@@ -133,7 +133,7 @@ def test_a_long_list_is_read_in_one_go():
         ("node[1-99999,100001-199999]", "more than 100000 hosts"),
         ("node[1-99999]!node[1-99998]", "more than 100000 hosts"),
         ("node999999999[9-10]", "same number of digits"),
-        (f"node[1-{'9' * 5000}]", "no range"),
+        (f"node[1-{'9' * 5000}]", "not a range"),
         ("@rack[1-99999999]", "more than 100000 hosts"),
         ("@rack1!node[1-99999999]", "more than 100000 hosts"),
         ("[" * (1 << 20), "missing bracket"),

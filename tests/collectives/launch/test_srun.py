@@ -100,7 +100,7 @@ def test_the_only_task_of_a_step_may_start_ranks_but_one_of_several_may_not(clus
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["ranks"] == 2
     ran = hosts.run(0, ["srun", "-n2", "--mpi=none", *RUN, "-xA=1"], env=environ)
-    assert "srun started 2 processes of 1 ranks each, and ranks start no others" in ran.stderr
+    assert "srun started 2 processes of 1 ranks each; a rank cannot start ranks" in ran.stderr
 
 
 def test_what_srun_refuses_is_told_in_its_words(cluster):

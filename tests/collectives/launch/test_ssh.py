@@ -203,7 +203,7 @@ def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(t
     with subprocess.Popen([*command, *arguments], env=environ, cwd=tmp_path, **pipes) as host:
         host.stdin.write(b"c0ffee" * 8 + b"\n\n")
         host.stdin.flush()
-        assert b"/no/such/folder: No such file or directory: files are" in host.stderr.readline()
+        assert b"/no/such/folder: No such file or directory: using" in host.stderr.readline()
         _, errors = host.communicate(timeout=HANGS_AFTER_S)
         assert host.returncode == 4, errors
 

@@ -17,7 +17,7 @@ def test_a_timeout_within_bounds_is_one(seconds):
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.49, 1e6 + 1, float("inf"), float("nan")])
 def test_a_timeout_out_of_bounds_is_none(seconds):
-    with pytest.raises(UsageError, match=r"from 0.5 to 1e\+06 seconds"):
+    with pytest.raises(UsageError, match=r"expected 0.5 to 1e\+06 seconds"):
         check_timeout(seconds)
 
 

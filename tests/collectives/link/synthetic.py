@@ -6,7 +6,7 @@ from itertools import combinations
 
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
-from railgauge.collectives.link.pair_result import Moved, PairResult, Sample
+from railgauge.collectives.link.pair_result import Moved, PairResult, PairSample
 from railgauge.collectives.link.tournament import Pair
 
 JOB = LinkJob(bytes=1 << 20, latency_bytes=8, iterations=2, timeout_s=20.0)
@@ -24,7 +24,7 @@ def pair(ranks: Pair, gb_per_s: tuple[float, float] = (10.0, 10.0), latency_us: 
         round=0,
         sharing=1,
         crowded=False,
-        samples=(Sample(gb_per_s, 9.0, latency_us),) * MEASURED,
+        samples=(PairSample(gb_per_s, 9.0, latency_us),) * MEASURED,
         predicted_gb_per_s=12.5,
         predicted_latency_us=20.0,
         via=("NET/Socket/0", "NET/Socket/0"),

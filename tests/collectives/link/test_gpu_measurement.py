@@ -118,7 +118,7 @@ def test_messages_are_as_long_as_memory_allows_and_that_is_told():
     shorter = affordable(JOB, {0: 10**12, 2: 10**9}, told.append)
     assert shorter == replace(JOB, bytes=429 << 20)
     assert told == ["-b 1000000000: GPU 2 has 953 MiB free, so messages are 429 MiB"]
-    with pytest.raises(UnavailableError, match="GPU 0 has 1000000 bytes left"):
+    with pytest.raises(UnavailableError, match="GPU 0 has 1000000 bytes free"):
         affordable(JOB, {0: 10**6}, told.append)
 
 

@@ -11,7 +11,7 @@ from railgauge.collectives.link.again import LEAST_OTHERS
 from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.judgement import judge, to_measure_again
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
-from railgauge.collectives.link.pair_result import Sample
+from railgauge.collectives.link.pair_result import PairSample
 
 
 def told(made: LinkResult) -> list[tuple[str, str, str]]:
@@ -49,7 +49,7 @@ def test_what_is_slow_once_is_measured_again_beside_others_and_nobody_is_named_b
     made = result(5, {})
     at = next(place for place, link in enumerate(made.links) if link.ranks == (1, 3))
     made.links = [replace(link, samples=link.samples[:1]) for link in made.links]
-    made.links[at] = replace(made.links[at], samples=(Sample((10.0, 4.0), 9.0, 20.0),))
+    made.links[at] = replace(made.links[at], samples=(PairSample((10.0, 4.0), 9.0, 20.0),))
     places = to_measure_again(made.links)
     assert at in places
     assert len(places) == 1 + LEAST_OTHERS
@@ -104,7 +104,8 @@ def test_pairs_of_which_another_speed_was_predicted_are_not_compared():
     """The second rail is a slower one."""
     made = result(5, {})
     made.links += [
-        replace(link, predicted_gb_per_s=2.5, samples=(Sample((2.0, 2.0), 9.0, 20.0),), rail=1) for link in made.links
+        replace(link, predicted_gb_per_s=2.5, samples=(PairSample((2.0, 2.0), 9.0, 20.0),), rail=1)
+        for link in made.links
     ]
     assert {(level, subject) for _, level, subject in told(made)} == {
         ("PASS", "NET/Socket"),

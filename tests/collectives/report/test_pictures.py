@@ -10,7 +10,7 @@ import pytest
 from tests.collectives.results import result, row, timing
 
 from railgauge.collectives.report import page, svg
-from railgauge.collectives.report.chart import Kind, chart
+from railgauge.collectives.report.chart import CurveKind, chart
 from railgauge.collectives.report.table import csv_text
 
 SIZES = [8 << 2 * i for i in range(8)]
@@ -50,7 +50,7 @@ def test_memorys_limit_is_the_least_time_as_bus_bandwidth():
     """Of 3 ranks all_reduce has the factor 4/3; of repeated rows the quickest copy counts."""
     rows = [row(3000, floor_us=us) for us in (2.0, 1.0)]
     (panel,) = chart(result(*rows, ranks=3)).panels
-    (floor,) = (curve for curve in panel.curves if curve.kind is Kind.FLOOR)
+    (floor,) = (curve for curve in panel.curves if curve.kind is CurveKind.FLOOR)
     assert [point.gb_per_s for point in floor.points] == [pytest.approx(4.0)]
 
 
@@ -97,11 +97,11 @@ def test_there_is_a_panel_for_each_variant():
 def test_an_older_result_is_behind_the_new_one():
     kinds = [curve.kind for curve in chart(SCAN, result(row(8), row(1 << 20), row(8, dtype="half"))).panels[0].curves]
     assert kinds[1:] == [
-        Kind.BEFORE_OUT_OF_PLACE,
-        Kind.BEFORE_IN_PLACE,
-        Kind.PREDICTED,
-        Kind.OUT_OF_PLACE,
-        Kind.IN_PLACE,
+        CurveKind.BEFORE_OUT_OF_PLACE,
+        CurveKind.BEFORE_IN_PLACE,
+        CurveKind.PREDICTED,
+        CurveKind.OUT_OF_PLACE,
+        CurveKind.IN_PLACE,
     ]
     assert "before" in texts(drawn(SCAN, SCAN))
 

@@ -3,9 +3,9 @@
 
 import pytest
 
-from railgauge.topo.channels.channel_count import Limits, choose, most_carrying, shared_counts
+from railgauge.topo.channels.channel_count import ChannelLimits, choose, most_carrying, shared_counts
 
-LIMITS = Limits(least_channels=1, most_channels=32, top_gb_per_s=48.0)
+LIMITS = ChannelLimits(least_channels=1, most_channels=32, top_gb_per_s=48.0)
 
 
 class Set:
@@ -47,7 +47,9 @@ def test_ring_and_tree_share_a_number(ring, tree, counts):
 
 
 def test_fewer_than_the_least_are_none():
-    assert most_carrying(sets({1: 40.0, 2: 5.0}), Limits(least_channels=2, most_channels=32, top_gb_per_s=48.0)) == {2}
+    assert most_carrying(
+        sets({1: 40.0, 2: 5.0}), ChannelLimits(least_channels=2, most_channels=32, top_gb_per_s=48.0)
+    ) == {2}
 
 
 def test_among_equals_nccls_own_number_is_taken_and_no_more_than_run_well():

@@ -122,5 +122,5 @@ def test_no_other_subset_has_more_ring_bandwidth(machine, data):
     assert set(chosen) <= set(free)
     assert set(chosen) | set(found.best.left) == set(free)
     most = max(ring.total(2 if ring.channels[0].nets else 1) for ring in rings.values())
-    assert found.best.ring_gb_per_s == pytest.approx(most)
+    assert found.best.ring_gb_per_s == pytest.approx(most, rel=1e-3)  # the packing of channels is that exact
     assert found.best.ring_gb_per_s <= found.best.limit_gb_per_s * 1.001 + 0.1

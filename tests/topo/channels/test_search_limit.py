@@ -9,7 +9,7 @@ from tests.cli.command import in_process
 from railgauge.topo.channels.search import MOST_GPUS
 from railgauge.topo.nccl.graph.fusion import in_fused_order
 from railgauge.topo.xml import topology_file
-from railgauge.topo.xml.tree import Tree
+from railgauge.topo.xml.tree import ElementBuilder
 
 
 def machine(gpus: int) -> str:
@@ -53,8 +53,8 @@ def test_the_largest_domain_is_within():
 
 def test_the_order_of_many_gpus_takes_work_with_their_number_and_not_with_its_square(monkeypatch):
     made = []
-    start = Tree.__init__
-    monkeypatch.setattr(Tree, "__init__", lambda tree, *args: (made.append(1), start(tree, *args))[1])
+    start = ElementBuilder.__init__
+    monkeypatch.setattr(ElementBuilder, "__init__", lambda tree, *args: (made.append(1), start(tree, *args))[1])
 
     def work(gpus):
         made.clear()

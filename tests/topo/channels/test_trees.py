@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.topo.channels.trees import Place, double_tree
+from railgauge.topo.channels.trees import TreePlace, double_tree
 
 COUNTS = st.integers(1, 600)
 
@@ -48,5 +48,5 @@ def test_trees_over_four_and_five_nodes_are_nccls():
 @pytest.mark.parametrize("count", [12, 14])
 def test_a_last_node_beyond_a_power_of_two_hangs_where_nccl_puts_it(count):
     assert double_tree(count, 12 if count == 14 else 10)[0] == (
-        Place(parent=8, lower=10, higher=13) if count == 14 else Place(parent=8, lower=9, higher=11)
+        TreePlace(parent=8, lower=10, higher=13) if count == 14 else TreePlace(parent=8, lower=9, higher=11)
     )

@@ -21,8 +21,8 @@ from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import Steering
-from railgauge.topo.predict.comparison import Comparison
-from railgauge.topo.predict.fabric import Fabric, Kind
+from railgauge.topo.predict.comparison import ForecastComparison
+from railgauge.topo.predict.fabric import Fabric, FabricKind
 from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.load import of_channels
 from railgauge.topo.predict.slow_links import slow_links
@@ -82,7 +82,7 @@ def test_twice_the_bytes_never_take_less_on_a_ring(collective, size):
 @settings(deadline=None)
 @given(
     COLLECTIVES,
-    st.sampled_from([Kind.RAIL, Kind.FAT_TREE]),
+    st.sampled_from([FabricKind.RAIL, FabricKind.FAT_TREE]),
     st.integers(2, 2048),
     st.floats(1, 8),
     st.sampled_from([8, 1 << 20, LARGE]),
@@ -99,7 +99,7 @@ def test_a_fabric_with_less_never_makes_it_faster(collective, kind, nodes, ratio
 
 
 def test_16384_gpus_are_predicted_without_an_object_for_each():
-    where = plan("@dgx-h100", 2048, fabric=Fabric(kind=Kind.RAIL, oversubscription=2))
+    where = plan("@dgx-h100", 2048, fabric=Fabric(kind=FabricKind.RAIL, oversubscription=2))
     assert where.ranks == 16384
     small, large = rows(where, 8, 64 << 30)
     assert small.algorithm == "tree"
@@ -108,7 +108,7 @@ def test_16384_gpus_are_predicted_without_an_object_for_each():
 
 
 def test_a_ring_in_node_order_does_not_feel_oversubscription_but_all_to_all_does():
-    rail = Fabric(kind=Kind.RAIL, oversubscription=4)
+    rail = Fabric(kind=FabricKind.RAIL, oversubscription=4)
     flat, oversubscribed = plan("@dgx-h100", 256), plan("@dgx-h100", 256, fabric=rail)
     ring = read_allowed({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})
     (near,) = rows(flat, 64 << 30, allowed=ring)
@@ -212,7 +212,7 @@ def test_a_tree_sends_everything_up_and_down_again():
 
 
 def test_spines_limit_a_tree_on_an_oversubscribed_fat_tree():
-    fat = Fabric(kind=Kind.FAT_TREE, oversubscription=8)
+    fat = Fabric(kind=FabricKind.FAT_TREE, oversubscription=8)
     (row,) = rows(plan("@dgx-h100", 128, fabric=fat), LARGE, allowed=read_allowed({"NCCL_ALGO": "Tree"}))
     assert row.limit.device == "spines"
 
@@ -265,7 +265,7 @@ def test_a_change_that_makes_it_faster_says_why():
         forecast(planned(machine, 2), Collective.ALL_REDUCE, [LARGE], ANY, nccl_rows)
         for machine in (whole, edited(whole, ["NIC0.width=8"]))
     )
-    compared = Comparison(edits=("NIC0.width=8",), before=before, after=after)
+    compared = ForecastComparison(edits=("NIC0.width=8",), before=before, after=after)
     assert after.rows[-1].time_us < before.rows[-1].time_us
     assert "NCCL now chooses tree instead of ring" in compared.statement
 
@@ -276,7 +276,7 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
         forecast(planned(machine, 1), Collective.ALL_REDUCE, [LARGE], RING, nccl_rows)
         for machine in (whole.topology, edited(whole.topology, [], ["GPU7"]))
     )
-    compared = Comparison(edits=("drop GPU7",), before=before, after=after)
+    compared = ForecastComparison(edits=("drop GPU7",), before=before, after=after)
     assert after.rows[-1].time_us < 0.99 * before.rows[-1].time_us  # 7 ranks exchange less than 8
     assert re.search(r": (\d+) -> \1 GB/s busbw \([+-]0 %\);", compared.statement)
 

@@ -13,7 +13,7 @@ from tests.topo.predict.planned import plan
 
 from railgauge.topo.channels.graph import TREE as PLAIN_TREE
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.fabric import Fabric, Kind
+from railgauge.topo.predict.fabric import Fabric, FabricKind
 from railgauge.topo.predict.nccl_cost import cost
 from railgauge.topo.predict.nccl_model import (
     bus_gb_per_s,
@@ -24,7 +24,7 @@ from railgauge.topo.predict.nccl_model import (
     tree_share,
 )
 from railgauge.topo.predict.passing import Passing
-from railgauge.topo.predict.plan import Plan
+from railgauge.topo.predict.plan import NodePlan
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
@@ -121,7 +121,7 @@ MOST_OF_A_CHANNEL = [
 def test_a_channel_passes_no_more_than_the_maximum_of_its_generation(
     monkeypatch, sm, ring_ll128, tree_ll128, tree, nodes
 ):
-    monkeypatch.setattr(Plan, "sms", property(lambda _: (sm, sm)))
+    monkeypatch.setattr(NodePlan, "sms", property(lambda _: (sm, sm)))
     fast = plan(H100, nodes)
     for algorithm in (RING, TREE):
         fast = with_graph(fast, algorithm, gb_per_s_intra=100.0, gb_per_s_inter=100.0, pattern=BALANCED)
@@ -135,7 +135,7 @@ def test_a_channel_passes_no_more_than_the_maximum_of_its_generation(
 
 @pytest.mark.parametrize(("sm", "most"), [(70, 39.0), (80, 87.7), (90, 141.0), (100, 282.0)])
 def test_ll_on_one_node_goes_by_the_generation_of_the_gpus(monkeypatch, sm, most):
-    monkeypatch.setattr(Plan, "sms", property(lambda _: (sm, sm)))
+    monkeypatch.setattr(NodePlan, "sms", property(lambda _: (sm, sm)))
     assert bus_gb_per_s(with_graph(plan(H100), RING, gb_per_s_intra=100.0), RING, LL) == most
 
 
@@ -173,7 +173,7 @@ def test_a_tree_with_ll128_passes_its_share_and_no_more_than_its_maximum_for_a_c
     [((60, 60), False), ((69, 69), False), ((70, 70), True), ((70, 80), False), ((80, 90), False), ((90, 100), True)],
 )
 def test_ll128_is_trusted_from_volta_on_among_gpus_of_one_kind_or_from_hopper_on(monkeypatch, sms, trusted):
-    monkeypatch.setattr(Plan, "sms", property(lambda _: sms))
+    monkeypatch.setattr(NodePlan, "sms", property(lambda _: sms))
     assert ll128_is_trusted(plan(A100, 2), RING) is trusted
 
 
@@ -241,7 +241,7 @@ def test_a_ring_over_several_nodes_takes_longer_once_each_step_has_64_bytes():
 def test_switches_above_the_leaves_add_to_each_step_that_goes_over_them():
     """Rails of switches with 4 ports: 2 nodes a leaf, so 8 nodes have 4; three levels: 2 x 2 x 0.25 us each."""
     near = plan(H100, 8)
-    far = replace(near, fabric=Fabric(kind=Kind.RAIL, radix=4))
+    far = replace(near, fabric=Fabric(kind=FabricKind.RAIL, radix=4))
     crossings = {(ALL_REDUCE, RING): 2 * 3, (ALL_GATHER, RING): 3, (ALL_REDUCE, TREE): 2 * 2}
     for (collective, algorithm), times in crossings.items():
         costs = [cost(Passing(one), collective, 8, algorithm, LL).latency_us for one in (far, near)]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.topo.findings.cluster.folder import Unread
-from railgauge.topo.findings.cluster.report import Difference, Group, Report, Split, Subject
+from railgauge.topo.findings.cluster.report import DesignGroup, FactDifference, Report, Split, Subject
 from railgauge.topo.render.cluster import report_lines, wrapped
 from railgauge.topo.render.palette import text_of
 
@@ -16,12 +16,14 @@ def nic(number):
 
 def odd(nodes, subject=None, what="width", value="x8", majority="x16"):
     subject = subject or nic(3)
-    return Difference(nodes=nodes, subject=subject, what=what, value=value, majority=majority, votes=63, of=64)
+    return FactDifference(nodes=nodes, subject=subject, what=what, value=value, majority=majority, votes=63, of=64)
 
 
 def text(*differences, splits=(), unread=(), count=64, equal=None, width=None):
     nodes = tuple(f"gpu{number:03}" for number in range(1, count + 1))
-    group = Group(nodes=nodes, description="8 x H100", equal=equal or (nodes,), differences=differences, splits=splits)
+    group = DesignGroup(
+        nodes=nodes, description="8 x H100", equal=equal or (nodes,), differences=differences, splits=splits
+    )
     report = Report(groups=(group,), unread=unread, warnings=())
     return [text_of(line) for line in report_lines(report, width)]
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree says what a link is in people's words, and which of them are not what they could be."""
 
+from pathlib import Path
+
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.node_links import node_links
-from railgauge.topo.render.topology import Branch, Known, branches
+from railgauge.topo.render.topology import Branch, TopologyFacts, branches
 
 
 def lines(name: str) -> list[Branch]:
@@ -16,7 +18,7 @@ def lines(name: str) -> list[Branch]:
     inventory = MachineFacts(machine.reader)
     models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name}
     system = build_system(machine.topology)
-    known = Known(links=node_links(system, machine.topology, inventory), models=models)
+    known = TopologyFacts(links=node_links(system, machine.topology, inventory), models=models)
     return [one for branch in branches(system, known) for one in below(branch)]
 
 
@@ -38,3 +40,11 @@ def test_without_facts_the_system_alone_is_drawn():
     system = build_system(load_machine("@dgx-h100").topology)
     assert any(branch.below for branch in branches(system))
     assert not any(branch.bad for branch in branches(system))
+
+
+def test_a_fault_of_nvlinks_is_marked_at_those_and_not_at_a_chip_to_chip_link(tmp_path):
+    base = Path(__file__).parents[3] / "fixtures" / "gb200-tray" / "machine.toml"
+    described = tmp_path / "machine.toml"
+    described.write_text(f'base = "{base}"\n[facts.nvml]\ngpus.0.links.0.state = 0\n')
+    (marked,) = [line for one in lines(str(described)) for line in one.label.splitlines() if "<-" in line]
+    assert marked == "  NVL 681.7 GB/s (NV17) -> NVS/0-0  <- 17 of 18 NVLinks are up"

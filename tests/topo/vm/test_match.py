@@ -4,7 +4,7 @@
 import pytest
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.vm.device import Device
+from railgauge.topo.vm.device import VmDevice
 from railgauge.topo.vm.match import by_hand, matched, unmatched
 
 CARD = (("GUID of the card", "0x7"),)
@@ -15,7 +15,7 @@ def device(kind, bus, *, place=None, model=None, vendor=None, **facts):
     vendor = vendor or {"GPU": "0x10de", "NIC": "0x15b3"}[kind]
     bus_id = f"0000:{bus}.0" if "." not in bus else f"0000:{bus}"
     ids = (vendor, model or {"GPU": H100, "NIC": CX7}[kind], "0x1", "0x2")
-    return Device(kind=kind, bus_id=bus_id, ids=ids, place=place or bus_id, **facts)
+    return VmDevice(kind=kind, bus_id=bus_id, ids=ids, place=place or bus_id, **facts)
 
 
 def pairs(matches):

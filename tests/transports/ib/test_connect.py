@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from railgauge.transports.ib import connect
-from railgauge.transports.network import Nic
+from railgauge.transports.network import PeerNic
 
 PORT = SimpleNamespace(device="mlx5_3", number=2, gid_index=5, link_layer="Ethernet")
 
@@ -36,7 +36,7 @@ def calls(monkeypatch):
 def ends(*, ports=(2, 2), queue_pairs=(1, 1)):
     """Rank 0's; its NIC 3 is to meet NIC 4 of rank 1."""
     nics = {
-        (rank, number): Nic(number, its_ports, pairs, where, ["10.0.0.1"] * its_ports, ["Ethernet"] * its_ports)
+        (rank, number): PeerNic(number, its_ports, pairs, where, ["10.0.0.1"] * its_ports, ["Ethernet"] * its_ports)
         for (rank, number), its_ports, pairs, where in zip(
             ((0, 3), (1, 4)), ports, queue_pairs, ("here", "there"), strict=True
         )

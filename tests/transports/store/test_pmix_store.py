@@ -66,7 +66,7 @@ def test_open_mpi_lets_ranks_of_two_hosts_meet(tmp_path):
 class FakeLibrary:
     """A libpmix that keeps what is published, and knows when two threads are in it at a time."""
 
-    process = pmix_library.Process(b"job@1")
+    process = pmix_library.PmixProcess(b"job@1")
 
     def __init__(self):
         self.kept = {}

@@ -9,7 +9,7 @@ from railgauge.topo.facts.capture import SCHEMA, Capture
 from railgauge.topo.facts.described.changes import change_facts, change_files
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.described.gpus import gpu_facts, read_gpus
-from railgauge.topo.facts.described.host import Host, host_files, read_host
+from railgauge.topo.facts.described.host import DescribedHost, host_files, read_host
 from railgauge.topo.facts.described.nic_facts import interface_facts, verbs_facts
 from railgauge.topo.facts.described.nic_files import nic_files
 from railgauge.topo.facts.described.nic_model import read_nics
@@ -85,5 +85,5 @@ def _devices(top: Section) -> dict[str, PciModel]:
     return models
 
 
-def _cores(host: Host) -> list[int]:
+def _cores(host: DescribedHost) -> list[int]:
     return sorted(core for cores in host.numa.values() for core in cores)

@@ -25,7 +25,7 @@ MACHINES = {"x86_64": "x86_64", "arm64": "aarch64", "ppc64": "ppc64le"}  # the k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class DescribedHost:
     """What [host] and [numa] say. numa: cores by node number (none for a node of memory alone)."""
 
     name: str
@@ -39,11 +39,11 @@ class Host:
     peer_memory: tuple[str, ...]
 
 
-def read_host(top: Section) -> Host:
+def read_host(top: Section) -> DescribedHost:
     """[host] and [numa]."""
     section, numa = top.section("host"), top.section("numa")
     cpu = section.section("cpu")
-    host = Host(
+    host = DescribedHost(
         name=section.text("name"),
         product=section.maybe("product"),
         arch=cpu.text("arch", "x86_64"),
@@ -85,7 +85,7 @@ def _cores(numa: Section, key: str) -> tuple[int, ...]:
     return cores
 
 
-def host_files(host: Host, files: Files) -> None:
+def host_files(host: DescribedHost, files: Files) -> None:
     """The host's part of /proc and /sys."""
     files.text(CPUINFO, host.cpuinfo)
     files.folder("/proc/sys/kernel", {"hostname": host.name, "osrelease": host.kernel})
@@ -101,7 +101,7 @@ def host_files(host: Host, files: Files) -> None:
     _numa_files(host, files)
 
 
-def _numa_files(host: Host, files: Files) -> None:
+def _numa_files(host: DescribedHost, files: Files) -> None:
     everyone = tuple(sorted(core for cores in host.numa.values() for core in cores))
     files.text("/sys/devices/system/cpu/online", listed(everyone))
     files.text(f"{NODES}/online", listed(tuple(sorted(host.numa))))

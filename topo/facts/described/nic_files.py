@@ -3,7 +3,7 @@
 
 from railgauge.topo.facts.capture import SEEN
 from railgauge.topo.facts.described.files import Files
-from railgauge.topo.facts.described.nics import RUNNING, Nic, grouped
+from railgauge.topo.facts.described.nics import RUNNING, DescribedNic, grouped
 
 NET, INFINIBAND, VERBS = "/sys/class/net", "/sys/class/infiniband", "/sys/class/infiniband_verbs"
 PORT_STATE = {"ACTIVE": "4: ACTIVE", "INIT": "2: INIT", "DOWN": "1: DOWN"}
@@ -14,7 +14,7 @@ CAPABILITIES = {"InfiniBand": "0xa751e848", "Ethernet": "0x00010000"}
 ROCE = ("IB/RoCE v1", "RoCE v2")
 
 
-def nic_files(nics: tuple[Nic, ...], host: str, files: Files) -> None:
+def nic_files(nics: tuple[DescribedNic, ...], host: str, files: Files) -> None:
     """Every network interface and RDMA device, and the loopback interface; `host` is the host's name."""
     lo = "/sys/devices/virtual/net/lo"
     files.folder(lo, {"address": "00:00:00:00:00:00", "flags": "0x9", "ifindex": "1", "operstate": "unknown"})
@@ -26,7 +26,7 @@ def nic_files(nics: tuple[Nic, ...], host: str, files: Files) -> None:
             _rdma(nic, nic.rdma, host, files)
 
 
-def _interface(nic: Nic, name: str, files: Files) -> None:
+def _interface(nic: DescribedNic, name: str, files: Files) -> None:
     device = nic.node.path
     if nic.model.virtio:
         device += f"/virtio{nic.index}"
@@ -49,13 +49,13 @@ def _interface(nic: Nic, name: str, files: Files) -> None:
     files.link(f"{NET}/{name}", folder)
 
 
-def _megabits(nic: Nic) -> str:
+def _megabits(nic: DescribedNic) -> str:
     """The speed in Mb/s: the rate's first number is in Gb/s; -1 without a rate, as virtio has it."""
     number = nic.model.rate.partition(" ")[0]
     return str(round(float(number) * 1000)) if number else "-1"
 
 
-def _rdma(nic: Nic, name: str, host: str, files: Files) -> None:
+def _rdma(nic: DescribedNic, name: str, host: str, files: Files) -> None:
     folder, model = f"{nic.node.path}/infiniband/{name}", nic.model
     files.folder(
         folder,
@@ -79,7 +79,7 @@ def _rdma(nic: Nic, name: str, host: str, files: Files) -> None:
     _port(nic, f"{folder}/ports/1", files)
 
 
-def _port(nic: Nic, folder: str, files: Files) -> None:
+def _port(nic: DescribedNic, folder: str, files: Files) -> None:
     model = nic.model
     routed = model.layer == "InfiniBand" and model.state == "ACTIVE"
     files.folder(
@@ -103,7 +103,7 @@ def _port(nic: Nic, folder: str, files: Files) -> None:
             files.text(f"{folder}/gid_attrs/ndevs/{index}", nic.netdev)
 
 
-def _gids(nic: Nic) -> list[tuple[str, str]]:
+def _gids(nic: DescribedNic) -> list[tuple[str, str]]:
     """The GID table: one made of the GUID, or for RoCE each address of the interface in both versions."""
     if nic.model.layer == "InfiniBand":
         return [(f"fe80:0000:0000:0000:{nic.guid}", ROCE[0])]

@@ -14,7 +14,7 @@ OUI = "a088c2"  # NVIDIA's; what follows is made of the place in the PCI tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nic:
+class DescribedNic:
     """One NIC in its place, with its names filled in; `index` is its place among all NICs."""
 
     node: PciNode
@@ -63,22 +63,22 @@ def grouped(digits: str) -> str:
     return ":".join(digits[i : i + 4] for i in range(0, len(digits), 4))
 
 
-def named_nics(top: Section, tree: PciTree, models: dict[str, NicModel]) -> tuple[Nic, ...]:
+def named_nics(top: Section, tree: PciTree, models: dict[str, NicModel]) -> tuple[DescribedNic, ...]:
     """Every NIC of the tree, in the order of bus ids, with its patterns filled in."""
-    nics: list[Nic] = []
+    nics: list[DescribedNic] = []
     counts: dict[str, int] = {}
     for index, node in enumerate(of_kind(tree, "nic.")):
         model = models[node.kind]
         values = _values(node, sum(1 for nic in nics if nic.rdma), counts.get(node.kind, 0))
         counts[node.kind] = counts.get(node.kind, 0) + 1
         rdma, netdev, address = (_filled(one, values) for one in (model.rdma, model.netdev, model.address))
-        nic = Nic(node=node, model=model, index=index, rdma=rdma, netdev=netdev, address=address)
+        nic = DescribedNic(node=node, model=model, index=index, rdma=rdma, netdev=netdev, address=address)
         _check(top, nic, nics)
         nics.append(nic)
     return tuple(nics)
 
 
-def _check(top: Section, nic: Nic, others: list[Nic]) -> None:
+def _check(top: Section, nic: DescribedNic, others: list[DescribedNic]) -> None:
     """InputError when the kernel would not have such names and addresses."""
     for key in ("rdma", "netdev"):
         name = getattr(nic, key)

@@ -4,7 +4,7 @@
 from railgauge.topo.facts.capture import SEEN
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.described.pci import PciNode, PciTree
-from railgauge.topo.facts.described.pci_model import PciLink
+from railgauge.topo.facts.described.pci_model import DescribedPciLink
 
 BUS = "/sys/bus/pci"
 
@@ -16,9 +16,9 @@ def pci_files(tree: PciTree, files: Files) -> None:
         _function(node, current.get(node.path), files)
 
 
-def _current(tree: PciTree) -> dict[str, PciLink]:
+def _current(tree: PciTree) -> dict[str, DescribedPciLink]:
     """The links as they run, by the path of either end. Between the two ports of one switch there is none."""
-    current: dict[str, PciLink] = {}
+    current: dict[str, DescribedPciLink] = {}
     for node in tree.values():
         if node.model.link is None or (node.depth and node.depth % 2 == 0):
             continue
@@ -29,7 +29,7 @@ def _current(tree: PciTree) -> dict[str, PciLink]:
     return current
 
 
-def _function(node: PciNode, current: PciLink | None, files: Files) -> None:
+def _function(node: PciNode, current: DescribedPciLink | None, files: Files) -> None:
     model = node.model
     files.folder(
         node.path,
@@ -51,7 +51,7 @@ def _function(node: PciNode, current: PciLink | None, files: Files) -> None:
         files.link(f"{node.path}/driver", f"{BUS}/drivers/{model.driver}")
 
 
-def _link(which: str, link: PciLink | None) -> dict[str, str | None]:
+def _link(which: str, link: DescribedPciLink | None) -> dict[str, str | None]:
     if link is None:
         return {}
     return {f"{which}_link_speed": f"{link.gt_per_s} GT/s PCIe", f"{which}_link_width": str(link.lanes)}

@@ -12,17 +12,17 @@ CLASS = re.compile(r"0x[0-9a-f]{6}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PciLink:
+class DescribedPciLink:
     """GT/s and lanes."""
 
     gt_per_s: float
     lanes: int
 
-    def agreed(self, port: "PciLink | None") -> "PciLink":
+    def agreed(self, port: "DescribedPciLink | None") -> "DescribedPciLink":
         """The link of this end and the port above."""
         if port is None:
             return self
-        return PciLink(gt_per_s=min(self.gt_per_s, port.gt_per_s), lanes=min(self.lanes, port.lanes))
+        return DescribedPciLink(gt_per_s=min(self.gt_per_s, port.gt_per_s), lanes=min(self.lanes, port.lanes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class PciModel:
     pci_class: str
     ids: tuple[str, str]
     subsystem: tuple[str, str]
-    link: PciLink | None
+    link: DescribedPciLink | None
     driver: str | None
 
 
@@ -57,10 +57,10 @@ def _ids(section: Section, key: str, default: str) -> tuple[str, str]:
     return f"0x{found[1]}", f"0x{found[2]}"
 
 
-def _link(section: Section) -> PciLink | None:
+def _link(section: Section) -> DescribedPciLink | None:
     if "link" not in section:
         return None
     found = LINK.fullmatch(section.text("link"))
     if not found:
         raise section.wrong("link", f"is {section.text('link')!r}, expected GT/s and lanes, e.g. '32.0 x16'")
-    return PciLink(gt_per_s=float(found[1]), lanes=int(found[2]))
+    return DescribedPciLink(gt_per_s=float(found[1]), lanes=int(found[2]))

@@ -3,7 +3,7 @@
 
 import re
 
-from railgauge.topo.facts.known_settings import KNOWN, Kind
+from railgauge.topo.facts.known_settings import KNOWN, ValueType
 from railgauge.topo.facts.sources.nccl_settings import OTHERS
 
 WORDS = frozenset(
@@ -37,7 +37,7 @@ WORD = re.compile(r"[\w.+@%$!~-]+")
 
 def takes_paths(name: str) -> bool:
     """Whether a setting's value is a file, or may be one."""
-    return name.endswith(("_FILE", "_PLUGIN", "_LIB", "_PATH", "_DIR")) or _kind(name) is Kind.FILE
+    return name.endswith(("_FILE", "_PLUGIN", "_LIB", "_PATH", "_DIR")) or _kind(name) is ValueType.FILE
 
 
 def takes_devices(name: str) -> bool:
@@ -52,7 +52,7 @@ def is_known(name: str) -> bool:
 
 def is_plain(name: str, word: str) -> bool:
     """Whether a word of its value reveals nothing."""
-    number = NUMBER if _kind(name) is Kind.NUMBER else SHORT
+    number = NUMBER if _kind(name) is ValueType.NUMBER else SHORT
     if number.fullmatch(word) or word == "localhost":
         return True
     if takes_devices(name) and INTERFACE.fullmatch(word):
@@ -60,5 +60,5 @@ def is_plain(name: str, word: str) -> bool:
     return word.lower() in WORDS and not HOSTS.fullmatch(name)
 
 
-def _kind(name: str) -> Kind | None:
+def _kind(name: str) -> ValueType | None:
     return KNOWN[name].kind if name in KNOWN else None

@@ -9,14 +9,14 @@ from railgauge.topo.facts.reader import Reader
 from railgauge.topo.values.number import whole
 
 
-class Way(StrEnum):
+class ByteDirection(StrEnum):
     """The direction of bytes, as seen by this host."""
 
     SENT = "sent"
     RECEIVED = "received"
 
 
-class LinkKind(StrEnum):
+class CounterKind(StrEnum):
     """What a link is; memory has no counter."""
 
     INTERFACE = "interface"
@@ -36,9 +36,9 @@ class LinkCounters:
     ports of a bond do. unread: why data cannot be read, "" where it can.
     """
 
-    kind: LinkKind
+    kind: CounterKind
     name: str
-    counts: Mapping[Way, Mapping[str, int]]
+    counts: Mapping[ByteDirection, Mapping[str, int]]
     unit_bytes: int = 1
     wraps_at: int | None = None
     made: str | None = None
@@ -46,7 +46,9 @@ class LinkCounters:
     unread: str = ""
 
 
-def read_counts(reader: Reader, folder: str, files: Mapping[Way, Mapping[str, str]]) -> dict[Way, dict[str, int]]:
+def read_counts(
+    reader: Reader, folder: str, files: Mapping[ByteDirection, Mapping[str, str]]
+) -> dict[ByteDirection, dict[str, int]]:
     """The counters that are in files below a folder, without those that are absent or no numbers."""
     found = {
         way: {what: whole(reader.text(f"{folder}/{file}")) for what, file in named.items()}
@@ -56,8 +58,11 @@ def read_counts(reader: Reader, folder: str, files: Mapping[Way, Mapping[str, st
 
 
 def why_unread(
-    reader: Reader, folder: str, files: Mapping[Way, Mapping[str, str]], counts: Mapping[Way, Mapping[str, int]]
+    reader: Reader,
+    folder: str,
+    files: Mapping[ByteDirection, Mapping[str, str]],
+    counts: Mapping[ByteDirection, Mapping[str, int]],
 ) -> str:
     """Why data of one or both directions could not be read; "" where it was."""
-    path = next((f"{folder}/{files[way]['data']}" for way in Way if "data" not in counts[way]), None)
+    path = next((f"{folder}/{files[way]['data']}" for way in ByteDirection if "data" not in counts[way]), None)
     return f"{path}: {reader.problems.get(path, 'missing, or not a number')}" if path else ""

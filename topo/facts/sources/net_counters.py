@@ -6,7 +6,7 @@ the link layer on. What is above an interface (a bond, a bridge, a VLAN) is a li
 """
 
 from railgauge.topo.facts.reader import Reader
-from railgauge.topo.facts.sources.link_counters import LinkCounters, LinkKind, Way, read_counts, why_unread
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind, LinkCounters, read_counts, why_unread
 from railgauge.topo.facts.sources.sysfs_net import CLASS
 
 FILES = {
@@ -16,7 +16,7 @@ FILES = {
         "errors": f"statistics/{prefix}_errors",
         "dropped": f"statistics/{prefix}_dropped",
     }
-    for way, prefix in ((Way.SENT, "tx"), (Way.RECEIVED, "rx"))
+    for way, prefix in ((ByteDirection.SENT, "tx"), (ByteDirection.RECEIVED, "rx"))
 }
 UPPER = "upper_"
 
@@ -30,7 +30,7 @@ def read_net_counters(reader: Reader) -> tuple[LinkCounters, ...]:
 def _interface(reader: Reader, name: str, folder: str) -> LinkCounters:
     counts = read_counts(reader, folder, FILES)
     return LinkCounters(
-        kind=LinkKind.INTERFACE,
+        kind=CounterKind.INTERFACE,
         name=name,
         counts=counts,
         made=reader.text(f"{folder}/ifindex"),

@@ -2,7 +2,7 @@
 """The NVLinks of each GPU as one link: what they carried together, in KiB of payload."""
 
 from railgauge.topo.facts.reader import Facts
-from railgauge.topo.facts.sources.link_counters import LinkCounters, LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind, LinkCounters
 
 KIB = 1024
 
@@ -20,9 +20,9 @@ def _gpus(answers: Facts | None) -> list[Facts]:
 def _gpu(index: int, links: list[list[int]]) -> LinkCounters:
     sent, received = (sum(link[way] for link in links) for way in (0, 1))
     return LinkCounters(
-        kind=LinkKind.NVLINK,
+        kind=CounterKind.NVLINK,
         name=f"GPU{index} NVLink",
-        counts={Way.SENT: {"data": sent}, Way.RECEIVED: {"data": received}},
+        counts={ByteDirection.SENT: {"data": sent}, ByteDirection.RECEIVED: {"data": received}},
         unit_bytes=KIB,
         made=f"{len(links)} links",
     )

@@ -36,7 +36,7 @@ class NvLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabric:
+class NvlinkFabric:
     """How a GPU is registered with the NVLink fabric of several nodes (nvmlGpuFabricInfo_v2_t).
 
     state: 0 not supported, 1 not started, 2 in progress, 3 completed; status: an nvmlReturn_t, 0 is success; cluster:
@@ -50,7 +50,7 @@ class Fabric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class NvmlGpu:
     """One GPU. sm is the compute capability (90 for 9.0); nvlinks counts usable links by target bus id, in link order.
 
     c2c is (links, MB/s each) towards the CPU, None without such links. gdr (GPUDirect RDMA), dma_buf and mig are None
@@ -70,7 +70,7 @@ class Gpu:
     dma_buf: bool | None = None
     numa: int | None = None
     mig: bool | None = None
-    fabric: Fabric | None = None
+    fabric: NvlinkFabric | None = None
     p2p: tuple[tuple[int, int | None, int | None], ...] = ()
     vbios: str | None = None
 
@@ -82,7 +82,7 @@ def live_nvml(
     return ask(command, "NVML", timeout_s)
 
 
-def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
+def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[NvmlGpu, ...], tuple[str, ...]]:
     """The GPUs by NVML's index, and warnings about what could not be read."""
     if nvml is None:
         return (), ()
@@ -115,11 +115,11 @@ def no_nvml(nvml: Facts | None) -> str | None:
     return "NVML was not queried" if nvml is None else nvml.get("error")
 
 
-def _gpu(answer: Facts, cuda: Facts) -> Gpu:
+def _gpu(answer: Facts, cuda: Facts) -> NvmlGpu:
     bus_id = from_nvml(str(answer["pci"]))
     sm = int(answer["cc"][0]) * 10 + int(answer["cc"][1])
     links = read_links(answer.get("links") or ())
-    return Gpu(
+    return NvmlGpu(
         bus_id=bus_id,
         index=int(answer["index"]),
         uuid=answer.get("uuid"),
@@ -164,10 +164,10 @@ def _link(number: int, link: Facts) -> NvLink:
     )
 
 
-def _fabric(answer: Facts | None) -> Fabric | None:
+def _fabric(answer: Facts | None) -> NvlinkFabric | None:
     if not answer:
         return None
-    return Fabric(
+    return NvlinkFabric(
         state=answer.get("state"),
         status=answer.get("status"),
         clique=answer.get("clique"),

@@ -18,7 +18,7 @@ UNKNOWN_LANES = 63  # PCIe link width field of all ones: what a device that fell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PciLink:
+class PciLinkEnd:
     """One end's view of a link: GT/s and lanes it runs at, and the most that end can do; None when unreadable.
 
     max_speed and max_width are what sysfs says of the latter: the text, and the number there, also that of a device
@@ -50,7 +50,7 @@ class PciFunction:
     device: str | None
     subsystem_vendor: str | None
     subsystem_device: str | None
-    link: PciLink
+    link: PciLinkEnd
     numa: int | None
     driver: str | None
     physfn: str | None
@@ -93,9 +93,9 @@ def _name(path: str | None) -> str | None:
     return path.rpartition("/")[2] if path else None
 
 
-def _link(reader: Reader, path: str) -> PciLink:
+def _link(reader: Reader, path: str) -> PciLinkEnd:
     max_speed, max_width = reader.text(f"{path}/max_link_speed"), whole(reader.text(f"{path}/max_link_width"))
-    return PciLink(
+    return PciLinkEnd(
         gt_per_s=_speed(reader.text(f"{path}/current_link_speed")),
         lanes=_lanes(whole(reader.text(f"{path}/current_link_width"))),
         max_gt_per_s=_speed(max_speed),

@@ -4,7 +4,7 @@ idle H200), in counters that begin at 0 again every 4 GiB, which takes a link of
 """
 
 from railgauge.topo.facts.reader import Facts
-from railgauge.topo.facts.sources.link_counters import LinkCounters, LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind, LinkCounters
 
 WRAPS_AT = 1 << 32
 
@@ -15,9 +15,9 @@ def read_pcie_counters(answers: Facts | None) -> tuple[LinkCounters, ...]:
 
 
 def _gpu(gpu: Facts) -> LinkCounters:
-    pairs = zip(Way, gpu["pcie"], strict=True)
+    pairs = zip(ByteDirection, gpu["pcie"], strict=True)
     return LinkCounters(
-        kind=LinkKind.PCIE,
+        kind=CounterKind.PCIE,
         name=f"GPU{gpu['index']} PCIe",
         counts={way: {} if value is None else {"data": value} for way, value in pairs},
         wraps_at=WRAPS_AT,

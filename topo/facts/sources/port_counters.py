@@ -7,24 +7,28 @@ are among them. Amazon's EFA has bytes, in hw_counters.
 """
 
 from railgauge.topo.facts.reader import Reader
-from railgauge.topo.facts.sources.link_counters import LinkCounters, LinkKind, Way, read_counts, why_unread
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind, LinkCounters, read_counts, why_unread
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS, RdmaPort, read_rdma
 
 IBTA = {
-    Way.SENT: {
+    ByteDirection.SENT: {
         "data": "counters/port_xmit_data",
         "packets": "counters/port_xmit_packets",
         "dropped": "counters/port_xmit_discards",
     },
-    Way.RECEIVED: {
+    ByteDirection.RECEIVED: {
         "data": "counters/port_rcv_data",
         "packets": "counters/port_rcv_packets",
         "errors": "counters/port_rcv_errors",
     },
 }
 EFA = {
-    Way.SENT: {"data": "hw_counters/tx_bytes", "packets": "hw_counters/tx_pkts"},
-    Way.RECEIVED: {"data": "hw_counters/rx_bytes", "packets": "hw_counters/rx_pkts", "dropped": "hw_counters/rx_drops"},
+    ByteDirection.SENT: {"data": "hw_counters/tx_bytes", "packets": "hw_counters/tx_pkts"},
+    ByteDirection.RECEIVED: {
+        "data": "hw_counters/rx_bytes",
+        "packets": "hw_counters/rx_pkts",
+        "dropped": "hw_counters/rx_drops",
+    },
 }
 WORD_BYTES = 4
 STUCK = (1 << 32) - 1
@@ -39,14 +43,14 @@ def read_port_counters(reader: Reader) -> tuple[LinkCounters, ...]:
 
 def _port(reader: Reader, device: str, port: RdmaPort) -> LinkCounters:
     folder = f"{CLASS}/{device}/ports/{port.number}"
-    in_bytes = reader.realpath(f"{folder}/{EFA[Way.SENT]['data']}") is not None
+    in_bytes = reader.realpath(f"{folder}/{EFA[ByteDirection.SENT]['data']}") is not None
     files = EFA if in_bytes else IBTA
     counts = read_counts(reader, folder, files)
     unread = why_unread(reader, folder, files, counts)
-    if not in_bytes and any(counts[way].get("data") == STUCK for way in Way):
+    if not in_bytes and any(counts[way].get("data") == STUCK for way in ByteDirection):
         unread = "a 32-bit counter has reached its maximum: reset it with perfquery -R"
     return LinkCounters(
-        kind=LinkKind.RDMA_PORT,
+        kind=CounterKind.RDMA_PORT,
         name=f"{device}:{port.number}",
         counts=counts,
         unit_bytes=1 if in_bytes else WORD_BYTES,

@@ -9,7 +9,7 @@ from railgauge.topo.values.number import whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interface:
+class SysfsInterface:
     """One interface. speed_mbps is None when unreadable (down, virtual); bus_id when no PCI function is behind it.
 
     mtu is in bytes, mac as sysfs writes it, state the text of operstate ("up", "down", "unknown"). kind is what the
@@ -28,17 +28,17 @@ class Interface:
     prefix: int | None = None
 
 
-def read_interfaces(reader: Reader) -> tuple[Interface, ...]:
+def read_interfaces(reader: Reader) -> tuple[SysfsInterface, ...]:
     """All interfaces by name."""
     facts = reader.facts("interfaces") or {}
     facts_by_name = {entry["name"]: entry for entry in facts.get("interfaces", ())}
     return tuple(_interface(reader, name, facts_by_name.get(name, {})) for name in reader.entries(CLASS))
 
 
-def _interface(reader: Reader, name: str, facts: Facts) -> Interface:
+def _interface(reader: Reader, name: str, facts: Facts) -> SysfsInterface:
     uevent = (reader.text(f"{CLASS}/{name}/uevent") or "").splitlines()
     nic = read_nic(reader, name)
-    return Interface(
+    return SysfsInterface(
         name=name,
         mac=reader.text(f"{CLASS}/{name}/address"),
         mtu=whole(reader.text(f"{CLASS}/{name}/mtu")),

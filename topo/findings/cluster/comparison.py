@@ -15,8 +15,8 @@ from railgauge.topo.compare.inventory_attributes import SETTINGS
 from railgauge.topo.findings.cluster.alike import Alike, Key, alike, with_all_settings
 from railgauge.topo.findings.cluster.design import description, designs
 from railgauge.topo.findings.cluster.folder import Unread
-from railgauge.topo.findings.cluster.node import Node, Sheet
-from railgauge.topo.findings.cluster.report import Difference, Group, Names, Report, Split, Subject
+from railgauge.topo.findings.cluster.node import ClusterNode, Sheet
+from railgauge.topo.findings.cluster.report import DesignGroup, FactDifference, Names, Report, Split, Subject
 from railgauge.topo.findings.cluster.routes import Routed, route_changes
 from railgauge.topo.findings.cluster.vote import Ballot, Vote, is_made_up
 from railgauge.topo.values.node_names import folded
@@ -25,7 +25,7 @@ from railgauge.topo.values.number import natural
 PRESENCE, MOVED = "presence", "id"
 
 
-def compare(nodes: Sequence[Node], unread: Sequence[Unread] = ()) -> Report:
+def compare(nodes: Sequence[ClusterNode], unread: Sequence[Unread] = ()) -> Report:
     """The differences among all nodes. The order of `nodes` does not matter."""
     captured = [(node.name, node.sheet) for node in nodes if node.sheet is not None]
     files = frozenset(node.name for node in nodes if node.sheet is None)
@@ -49,7 +49,7 @@ class _Odd:
     vote: Vote
 
 
-def _group(classes: Sequence[Alike], paths: dict[str, str]) -> Group:
+def _group(classes: Sequence[Alike], paths: dict[str, str]) -> DesignGroup:
     """One design: its nodes, the ones that deviate, and facts without a majority."""
     classes = with_all_settings(classes)
     ballot = Ballot(classes)
@@ -65,7 +65,9 @@ def _group(classes: Sequence[Alike], paths: dict[str, str]) -> Group:
     splits = _splits(classes, [one for one in odd if not one.vote.is_majority])
     names = tuple(sorted((name for one in classes for name in one.nodes), key=natural))
     equal = _equal(names, differences, splits)
-    return Group(nodes=names, description=description(reference), equal=equal, differences=differences, splits=splits)
+    return DesignGroup(
+        nodes=names, description=description(reference), equal=equal, differences=differences, splits=splits
+    )
 
 
 def _changes(reference: Sheet, members: Alike) -> tuple[Change, ...]:
@@ -103,14 +105,14 @@ def _subject(odd: _Odd) -> Subject:
     return Subject(id=item.id, label=item.label, kind=item.kind) if item else Subject(id=name, label=name, kind="path")
 
 
-def _differences(odd: Iterable[_Odd]) -> tuple[Difference, ...]:
+def _differences(odd: Iterable[_Odd]) -> tuple[FactDifference, ...]:
     """The same difference of several classes as one, in the order of the nodes."""
     found: dict[tuple[Subject, str, str | None, str | None, int, int], list[str]] = {}
     for one in odd:
         key = (_subject(one), one.change.what, one.change.after, one.change.before, one.vote.votes, one.vote.of)
         found.setdefault(key, []).extend(one.members.nodes)
     differences = [
-        Difference(
+        FactDifference(
             nodes=tuple(sorted(names, key=natural)),
             subject=subject,
             what=what,
@@ -152,7 +154,7 @@ def _by_value(
     return tuple((value, tuple(sorted(names, key=natural))) for value, names in ranked)
 
 
-def _equal(names: Names, differences: Iterable[Difference], splits: Iterable[Split]) -> tuple[Names, ...]:
+def _equal(names: Names, differences: Iterable[FactDifference], splits: Iterable[Split]) -> tuple[Names, ...]:
     """Nodes without a difference between them."""
     marks: dict[str, list[int]] = {name: [] for name in names}
     sets = [one.nodes for one in differences] + [nodes for split in splits for _, nodes in split.groups]
@@ -165,7 +167,7 @@ def _equal(names: Names, differences: Iterable[Difference], splits: Iterable[Spl
     return tuple(tuple(one) for one in sorted(equal.values(), key=lambda one: -len(one)))
 
 
-def _only(group: Group, names: frozenset[str]) -> Group | None:
+def _only(group: DesignGroup, names: frozenset[str]) -> DesignGroup | None:
     """The findings of a group about some of its nodes, with the votes of all; None if it has none of them."""
 
     def of(nodes: Names) -> Names:
@@ -173,7 +175,7 @@ def _only(group: Group, names: frozenset[str]) -> Group | None:
 
     if not of(group.nodes):
         return None
-    return Group(
+    return DesignGroup(
         nodes=of(group.nodes),
         description=group.description,
         equal=tuple(kept for one in group.equal if (kept := of(one))),
@@ -182,7 +184,7 @@ def _only(group: Group, names: frozenset[str]) -> Group | None:
     )
 
 
-def _told_twice(nodes: Iterable[Node]) -> list[str]:
+def _told_twice(nodes: Iterable[ClusterNode]) -> list[str]:
     """Files of the same host: one of them is outdated."""
     hosts: dict[str, list[str]] = {}
     for node in nodes:
@@ -194,7 +196,7 @@ def _told_twice(nodes: Iterable[Node]) -> list[str]:
     ]
 
 
-def _alone(groups: Sequence[Group], nodes: int) -> list[str]:
+def _alone(groups: Sequence[DesignGroup], nodes: int) -> list[str]:
     """Nodes that cannot be compared."""
     alone = [group for group in groups if len(group.nodes) == 1]
     if nodes == 1:

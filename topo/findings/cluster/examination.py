@@ -28,7 +28,7 @@ LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Port:
+class UsedPort:
     """An RDMA port that NCCL uses. network: of its first routable GID's interface, "" if unknown."""
 
     name: str
@@ -50,7 +50,7 @@ class Individual:
     uuids: tuple[str, ...] = ()
     bootstrap: tuple[str, tuple[str, ...], str] | None = None
     virtual: bool = False
-    ports: tuple[Port, ...] = ()
+    ports: tuple[UsedPort, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     crosses_nics: bool = False
 
@@ -124,7 +124,7 @@ def _individual(case: Case) -> Individual:
         bootstrap=bootstrap,
         virtual=any(one.bus_id is None for one in interfaces if bootstrap and one.name == bootstrap[0]),
         ports=tuple(
-            Port(
+            UsedPort(
                 name=f"{port.name}:{port.rdma_port.number}",
                 link_layer=port.rdma_port.link_layer,
                 network=networks.get(port.rdma_port.netdev or "", ((), ""))[1],

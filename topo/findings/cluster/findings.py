@@ -10,7 +10,7 @@ from dataclasses import replace
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH
-from railgauge.topo.findings.cluster.report import Difference, Report, Split, Subject
+from railgauge.topo.findings.cluster.report import FactDifference, Report, Split, Subject
 from railgauge.topo.findings.cluster.words import difference_text, split_text
 from railgauge.topo.findings.finding import Finding, Level
 
@@ -25,7 +25,7 @@ def findings(report: Report) -> Iterator[Finding]:
         yield replace(unread, error=node.error)
 
 
-def _odd(one: Difference, node: str) -> Finding:
+def _odd(one: FactDifference, node: str) -> Finding:
     evidence = {"what": one.what, "value": one.value, "majority": one.majority, "votes": one.votes, "of": one.of}
     card = _card(one.subject, one.what)
     return card.finding(Level.WARN, one.subject.id, difference_text(one), host=node, evidence=evidence)

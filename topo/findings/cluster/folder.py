@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from railgauge.topo.errors import Error, InputError, UnavailableError, described
-from railgauge.topo.findings.cluster.node import Look, Node, Sheet, read_node
+from railgauge.topo.findings.cluster.node import ClusterNode, Look, Sheet, read_node
 from railgauge.topo.values.number import natural
 from railgauge.topo.values.printable import MARK
 
@@ -60,13 +60,13 @@ def _shown(name: str) -> str:
 
 def read_files(
     files: Sequence[NodeFile], on_read: Callable[[int], None], look: Look | None = None
-) -> tuple[list[Node], list[Unread]]:
+) -> tuple[list[ClusterNode], list[Unread]]:
     """Read all nodes; `on_read` gets the size of each chunk. UnavailableError if a reading process was killed.
 
     look: called for each node, in the process that reads it.
     """
     with_topology = any(path.endswith(TOPOLOGY) for _, path in files)
-    nodes: list[Node] = []
+    nodes: list[ClusterNode] = []
     unread: list[Unread] = []
     sheets: dict[str, Sheet] = {}
     for chunk in _chunks(files, with_topology, look):
@@ -83,11 +83,11 @@ def read_files(
 class _Packed:
     """A node from another process: digests in place of its attributes."""
 
-    node: Node
+    node: ClusterNode
     sheet: str
     topology: str
 
-    def restored(self, known: dict[str, Sheet], told: dict[str, Sheet]) -> Node:
+    def restored(self, known: dict[str, Sheet], told: dict[str, Sheet]) -> ClusterNode:
         """The node with its attributes: known ones by digest, otherwise those sent along."""
         sheet, topology = (known.setdefault(key, told[key]) if key else None for key in (self.sheet, self.topology))
         return replace(self.node, sheet=sheet, topology=topology)

@@ -28,7 +28,7 @@ HOST_ID = "NCCL_HOSTID"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class ClusterNode:
     """A node by the name of its file. `host`: its own name, "" if not in the file.
 
     sheet: the attributes from its capture, None for a topology file. topology: those of NCCL's XML; None if not needed.
@@ -48,7 +48,7 @@ Look = Callable[[str, str, Recording | None], Any]
 """Examines a node by name, file and capture (None for a topology file), in the process that reads it."""
 
 
-def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = None) -> Node:
+def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = None) -> ClusterNode:
     """Read a capture or a topology file. InputError if it is unreadable, or has several hosts."""
     data = read_bytes(path, MAX_TOTAL)
     if not is_archive(data):
@@ -62,7 +62,7 @@ def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = 
         items += (_file(VIRTUAL, text),)
     if inventory.settings is not None:
         items += (of_settings(one for one in inventory.settings if one.name != HOST_ID),)
-    return Node(
+    return ClusterNode(
         name=name,
         path=path,
         host=host_name(reader) or "",
@@ -72,13 +72,13 @@ def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = 
     )
 
 
-def _of_file(name: str, path: str) -> Node:
+def _of_file(name: str, path: str) -> ClusterNode:
     from railgauge.topo.machine import load_machine
 
     topology = load_machine(path).topology
     if len({cpu.get("host_hash") for cpu in topology.cpus}) > 1:
         raise InputError("has several hosts: give one file per node", path)
-    return Node(name=name, path=path, host="", sheet=None, topology=_anonymous(of_topology(topology)))
+    return ClusterNode(name=name, path=path, host="", sheet=None, topology=_anonymous(of_topology(topology)))
 
 
 def _scanned(path: str) -> Sheet:

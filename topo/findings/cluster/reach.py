@@ -37,7 +37,7 @@ class Hint(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class FailedConnection:
     """A connection between two nodes that failed at a stage, with the errno that NCCL would see, after some seconds.
 
     port: where the target listened. answered_by: the node that answered, if it is another.
@@ -55,7 +55,7 @@ class Failure:
 
 
 @dataclass(slots=True, kw_only=True)
-class Row:
+class RailReach:
     """The attempts on one rail: `tried` connections between `nodes`, of which `failed` failed.
 
     over: the interfaces by name if it is the same on all, else the rail. pairs: those that were tried, kept only
@@ -70,7 +70,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
+class ClusterReach:
     """All connection attempts between some nodes.
 
     nodes: the endpoints of each. across: rails of unequal uses that the plan joins. untried: pairs without
@@ -81,21 +81,21 @@ class Reach:
 
     nodes: Mapping[str, Sequence[Endpoint]]
     across: frozenset[Rail] = frozenset()
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedConnection, ...] = ()
     untried: frozenset[Pair] = frozenset()
     silent: Mapping[str, str] = field(default_factory=dict)
     deaf: Mapping[tuple[str, int], str] = field(default_factory=dict)
     filtered: Mapping[str, int] = field(default_factory=dict)
 
-    def rail(self, failure: Failure) -> Rail:
+    def rail(self, failure: FailedConnection) -> Rail:
         """The rail that a failure is on."""
         here, there = self.nodes[failure.source][failure.way[0]], self.nodes[failure.target][failure.way[1]]
         return next(rail for _, rail in _matches((here.uses,), (there.uses,), self.across))
 
     @cached_property
-    def rows(self) -> Mapping[Rail, Row]:
+    def rows(self) -> Mapping[Rail, RailReach]:
         """The matrix: by rail what was tried and what failed."""
-        rows: dict[Rail, Row] = defaultdict(Row)
+        rows: dict[Rail, RailReach] = defaultdict(RailReach)
         names: dict[Rail, set[tuple[str, str]]] = defaultdict(set)
         for one in self.failures:
             rows[self.rail(one)].failed.add((one.source, one.target))

@@ -19,7 +19,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class FactDifference:
     """Nodes where a fact differs from most: `votes` of the `of` nodes with a known value have `majority`.
 
     value and majority are None for absent or unreadable.
@@ -44,13 +44,13 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class DesignGroup:
     """The nodes of one design. equal: nodes without a difference between them, most nodes first."""
 
     nodes: Names
     description: str
     equal: tuple[Names, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[FactDifference, ...]
     splits: tuple[Split, ...]
 
 
@@ -58,12 +58,12 @@ class Group:
 class Report:
     """The whole result. unread: nodes that could not be read."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[DesignGroup, ...]
     unread: tuple[Unread, ...]
     warnings: tuple[str, ...]
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[FactDifference, ...]:
         """Of all groups."""
         return tuple(one for group in self.groups for one in group.differences)
 

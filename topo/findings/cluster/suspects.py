@@ -12,7 +12,7 @@ from railgauge.topo.findings.cluster.reach import Pair
 from railgauge.topo.values.number import natural
 
 
-class Part(StrEnum):
+class SuspectPart(StrEnum):
     """What fails: all, into a node, out of it, both, or between two nodes in one or both directions."""
 
     ALL = "all"
@@ -22,7 +22,7 @@ class Part(StrEnum):
     PAIR = "pair"
 
 
-ENDS = {Part.INTO: 1, Part.OUT_OF: 0}
+ENDS = {SuspectPart.INTO: 1, SuspectPart.OUT_OF: 0}
 """By part, which end of a pair is the node."""
 
 
@@ -30,7 +30,7 @@ ENDS = {Part.INTO: 1, Part.OUT_OF: 0}
 class Suspect:
     """`failed` of the `of` connections that were tried of its part; nodes: those at fault, empty for all."""
 
-    part: Part
+    part: SuspectPart
     nodes: tuple[str, ...]
     failed: frozenset[Pair]
     of: int
@@ -42,7 +42,7 @@ def suspects(failed: Set[Pair], tried: Set[Pair]) -> Iterator[Suspect]:
     """
     left = set(failed)
     if len(left) > 2 and left == tried:
-        yield Suspect(part=Part.ALL, nodes=(), failed=frozenset(left), of=len(left))
+        yield Suspect(part=SuspectPart.ALL, nodes=(), failed=frozenset(left), of=len(left))
         return
     of = {part: Counter(pair[end] for pair in tried) for part, end in ENDS.items()}
     while found := max(_nodes(left, of), key=lambda one: len(one.failed), default=None):
@@ -52,12 +52,12 @@ def suspects(failed: Set[Pair], tried: Set[Pair]) -> Iterator[Suspect]:
         both = {(source, target), (target, source)}
         if natural(source) < natural(target) or not both <= left:
             names = (source, target)
-            yield Suspect(part=Part.PAIR, nodes=names, failed=frozenset(both & left), of=len(both & tried))
+            yield Suspect(part=SuspectPart.PAIR, nodes=names, failed=frozenset(both & left), of=len(both & tried))
 
 
-def _nodes(failed: Set[Pair], of: Mapping[Part, Mapping[str, int]]) -> Iterator[Suspect]:
+def _nodes(failed: Set[Pair], of: Mapping[SuspectPart, Mapping[str, int]]) -> Iterator[Suspect]:
     """The candidates, in order; `of`: by part and node how many connections were tried."""
-    own: dict[str, dict[Part, set[Pair]]] = defaultdict(lambda: {part: set() for part in ENDS})
+    own: dict[str, dict[SuspectPart, set[Pair]]] = defaultdict(lambda: {part: set() for part in ENDS})
     for pair in failed:
         for part, end in ENDS.items():
             own[pair[end]][part].add(pair)
@@ -65,7 +65,7 @@ def _nodes(failed: Set[Pair], of: Mapping[Part, Mapping[str, int]]) -> Iterator[
         most = [part for part, its in own[node].items() if len(its) > 1 and 2 * len(its) > of[part][node]]
         if most:
             yield Suspect(
-                part=most[0] if len(most) == 1 else Part.BOTH,
+                part=most[0] if len(most) == 1 else SuspectPart.BOTH,
                 nodes=(node,),
                 failed=frozenset(pair for part in most for pair in own[node][part]),
                 of=sum(of[part][node] for part in most),

@@ -3,13 +3,13 @@
 
 from railgauge.topo.compare.diff import UNKNOWN, WORDS
 from railgauge.topo.findings.cluster.comparison import MOVED, PRESENCE
-from railgauge.topo.findings.cluster.report import Difference, Split, Subject
+from railgauge.topo.findings.cluster.report import FactDifference, Split, Subject
 from railgauge.topo.values.node_names import folded
 
 PATH_TYPE = "path type"
 
 
-def difference_text(one: Difference, *, more: int = 0) -> str:
+def difference_text(one: FactDifference, *, more: int = 0) -> str:
     """The difference and the value of most; `more`: the number of further devices with the same difference."""
     most = f"{one.votes} of {one.of} nodes"
     if one.what == PRESENCE and one.value is None:

@@ -10,7 +10,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.graph_file import ATTRIBUTE_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 NUMBERS = ("pattern", "crossnic", "nchannels", "samechannels")
 NEEDED = (*NUMBERS, "speedintra", "speedinter", "typeintra", "typeinter")
@@ -33,4 +33,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(card=ATTRIBUTE_MISSING, check=_check)
+RULE = GraphFileRule(card=ATTRIBUTE_MISSING, check=_check)

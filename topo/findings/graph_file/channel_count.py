@@ -13,7 +13,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.graph_file import CHANNEL_COUNT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 from railgauge.topo.xml.element import to_integer
 
 
@@ -37,4 +37,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, graph, message, effect=effect, **about)
 
 
-RULE = Rule(card=CHANNEL_COUNT, check=_check)
+RULE = GraphFileRule(card=CHANNEL_COUNT, check=_check)

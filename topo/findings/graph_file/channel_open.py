@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from railgauge.topo.channels.load import is_open, steps
 from railgauge.topo.findings.cards.graph_file import CHANNEL_OPEN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.graph_file.graph_file import GraphFile, Placed
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.graph_file import GraphFile, PlacedChannel
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -21,9 +21,9 @@ def _check(file: GraphFile) -> Iterator[Finding]:
         for number, (channel, at) in enumerate(zip(graph.channels, element.all("channel"), strict=False)):
             for step in steps(file.group, graph, channel):
                 if is_open(file.group, step):
-                    placed = Placed(graph=element, channel=at, number=number)
+                    placed = PlacedChannel(graph=element, channel=at, number=number)
                     message = f"there is no path from {step.source.id} to {step.target.id}"
                     yield RULE.of_channel(Level.FAIL, placed, message, effect="NCCL stops when it connects them")
 
 
-RULE = Rule(card=CHANNEL_OPEN, check=_check)
+RULE = GraphFileRule(card=CHANNEL_OPEN, check=_check)

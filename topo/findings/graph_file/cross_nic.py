@@ -12,7 +12,7 @@ from railgauge.topo.channels.graph import RING
 from railgauge.topo.findings.cards.graph_file import CROSSNIC
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 from railgauge.topo.nccl.settings.steering import CROSS_IF_BETTER
 
 
@@ -34,4 +34,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, **about)
 
 
-RULE = Rule(card=CROSSNIC, check=_check)
+RULE = GraphFileRule(card=CROSSNIC, check=_check)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import GPU_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -19,4 +19,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_channel(Level.FAIL, placed, message, effect=effect, missing=missing)
 
 
-RULE = Rule(card=GPU_MISSING, check=_check)
+RULE = GraphFileRule(card=GPU_MISSING, check=_check)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import GPU_RANK
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 from railgauge.topo.values.number import strtol
 
 
@@ -24,4 +24,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_channel(Level.WARN, placed, message, at=gpu, effect=effect, **about)
 
 
-RULE = Rule(card=GPU_RANK, check=_check)
+RULE = GraphFileRule(card=GPU_RANK, check=_check)

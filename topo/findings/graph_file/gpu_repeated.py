@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import GPU_REPEATED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -20,4 +20,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             met |= {node.id} if node else set()
 
 
-RULE = Rule(card=GPU_REPEATED, check=_check)
+RULE = GraphFileRule(card=GPU_REPEATED, check=_check)

@@ -7,7 +7,7 @@ from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.findings.cards.graph_file import GPU_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -19,4 +19,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_channel(Level.FAIL, placed, message, at=gpu, effect="NCCL stops", dev=gpu.get("dev"))
 
 
-RULE = Rule(card=GPU_UNKNOWN, check=_check)
+RULE = GraphFileRule(card=GPU_UNKNOWN, check=_check)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import GRAPH_ABSENT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 NAMES = (("0", "ring"), ("1", "tree"))
 
@@ -23,4 +23,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, found[0], "no channels", effect=f"NCCL searches the {name} itself")
 
 
-RULE = Rule(card=GRAPH_ABSENT, check=_check)
+RULE = GraphFileRule(card=GRAPH_ABSENT, check=_check)

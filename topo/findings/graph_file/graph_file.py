@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import Graph, Graphs
-from railgauge.topo.channels.group import Group, group_of
+from railgauge.topo.channels.group import RankGroup, group_of
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.graph.model import Node, System
@@ -18,7 +18,7 @@ from railgauge.topo.xml.text import MAX_BYTES, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedChannel:
     """A channel, with its number and the graph that it is in."""
 
     graph: Element
@@ -41,7 +41,7 @@ class GraphFile:
     p2p: bool
     denied: frozenset[tuple[str, str]]
     nodes: int
-    group: Group
+    group: RankGroup
     graphs: Graphs | None
     fault: InputError | None
 
@@ -49,11 +49,11 @@ class GraphFile:
         """The ring's and the tree's <graph>, in file order."""
         return (graph for graph in self.root.all("graph") if graph.get("id") in ("0", "1"))
 
-    def channels(self) -> Iterator[Placed]:
+    def channels(self) -> Iterator[PlacedChannel]:
         """The channels of ring and tree, in file order."""
         for graph in self.main():
             for number, channel in enumerate(graph.all("channel")):
-                yield Placed(graph=graph, channel=channel, number=number)
+                yield PlacedChannel(graph=graph, channel=channel, number=number)
 
     def read(self) -> Iterator[tuple[Element, Graph]]:
         """The ring and tree of the file, each with its element; empty if the strict reader rejects it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import GRAPH_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -15,4 +15,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
         yield RULE.finding(Level.FAIL, file.path, message, line=file.fault.line)
 
 
-RULE = Rule(card=GRAPH_FILE_FAULTY, check=_check)
+RULE = GraphFileRule(card=GRAPH_FILE_FAULTY, check=_check)

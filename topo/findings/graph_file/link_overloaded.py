@@ -10,7 +10,7 @@ from railgauge.topo.channels.load import alike, named, overloaded
 from railgauge.topo.findings.cards.graph_file import LINK_OVERLOADED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 FAR_BEYOND = 2.0  # times the bandwidth of a link
 
@@ -31,4 +31,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(card=LINK_OVERLOADED, check=_check)
+RULE = GraphFileRule(card=LINK_OVERLOADED, check=_check)

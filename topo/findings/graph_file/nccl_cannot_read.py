@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import NCCL_CANNOT_READ
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 from railgauge.topo.findings.topology_file.nccl_parser import GRAPHS, stumbles
 
 
@@ -16,4 +16,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
         yield RULE.finding(level, file.path, stumble.what, effect=effect, line=stumble.line)
 
 
-RULE = Rule(card=NCCL_CANNOT_READ, check=_check)
+RULE = GraphFileRule(card=NCCL_CANNOT_READ, check=_check)

@@ -7,7 +7,7 @@ from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.findings.cards.graph_file import NIC_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -20,4 +20,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_channel(Level.FAIL, placed, message, at=net, effect=effect, dev=net.get("dev"))
 
 
-RULE = Rule(card=NIC_UNKNOWN, check=_check)
+RULE = GraphFileRule(card=NIC_UNKNOWN, check=_check)

@@ -5,11 +5,11 @@ from typing import Any
 
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.graph_file.graph_file import GraphFile, Placed, name_of
+from railgauge.topo.findings.graph_file.graph_file import GraphFile, PlacedChannel, name_of
 from railgauge.topo.xml.element import Element
 
 
-class Rule(FileRule[GraphFile]):
+class GraphFileRule(FileRule[GraphFile]):
     """One thing that can be wrong in a graph file; `more` of its methods: see `finding`."""
 
     __slots__ = ()
@@ -19,7 +19,7 @@ class Rule(FileRule[GraphFile]):
         return self.finding(level, name_of(graph), message, line=graph.line, **more)
 
     def of_channel(
-        self, level: Level, placed: Placed, message: str, *, at: Element | None = None, **more: Any
+        self, level: Level, placed: PlacedChannel, message: str, *, at: Element | None = None, **more: Any
     ) -> Finding:
         """A finding about a channel, on its line or that of an element in it."""
         line = (at or placed.channel).line

@@ -9,10 +9,10 @@ from railgauge.topo.findings.finding import Finding, Level, by_line
 from railgauge.topo.findings.graph_file import channel_count, graph_absent, graph_file_faulty, total
 from railgauge.topo.findings.graph_file.alike import told_once
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 APART = (graph_file_faulty.RULE, total.RULE)  # the first only if no other rule says why, the second always
-RULES = tuple(rule for rule in found_in("railgauge.topo.findings.graph_file", Rule) if rule not in APART)
+RULES = tuple(rule for rule in found_in("railgauge.topo.findings.graph_file", GraphFileRule) if rule not in APART)
 COUNTED = (graph_absent.RULE.id, channel_count.RULE.id)  # NCCL takes fewer channels, or none: no FAIL
 
 

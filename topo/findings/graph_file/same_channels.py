@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import SAMECHANNELS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -18,4 +18,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(Level.WARN, element, message, effect=effect, different=different)
 
 
-RULE = Rule(card=SAMECHANNELS, check=_check)
+RULE = GraphFileRule(card=SAMECHANNELS, check=_check)

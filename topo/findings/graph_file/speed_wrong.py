@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.graph_file import SPEED_WRONG
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -32,4 +32,4 @@ def _number(text: str) -> float:
         return math.nan
 
 
-RULE = Rule(card=SPEED_WRONG, check=_check)
+RULE = GraphFileRule(card=SPEED_WRONG, check=_check)

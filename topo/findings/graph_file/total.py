@@ -11,7 +11,7 @@ from railgauge.topo.errors import UnavailableError
 from railgauge.topo.findings.cards.graph_file import GRAPH_TOTAL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, name_of
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -43,4 +43,4 @@ def _searched(file: GraphFile, policy: Policy) -> dict[str, Graph]:
     return {"ring": graphs.ring, "tree": graphs.tree}
 
 
-RULE = Rule(card=GRAPH_TOTAL, check=_check)
+RULE = GraphFileRule(card=GRAPH_TOTAL, check=_check)

@@ -9,7 +9,7 @@ from railgauge.topo.channels.load import steps
 from railgauge.topo.findings.cards.graph_file import TYPE_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 
 
@@ -34,4 +34,4 @@ def _furthest(file: GraphFile, graph: Graph, is_inter: bool) -> str | None:
     return max(types, key=PATH_TYPES.index, default=None)
 
 
-RULE = Rule(card=TYPE_DIFFERS, check=_check)
+RULE = GraphFileRule(card=TYPE_DIFFERS, check=_check)

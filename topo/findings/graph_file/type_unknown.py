@@ -7,7 +7,7 @@ from railgauge.topo.channels.graph_file import LOADED_TYPES
 from railgauge.topo.findings.cards.graph_file import TYPE_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
-from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.graph_file.rule import GraphFileRule
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:
@@ -19,4 +19,4 @@ def _check(file: GraphFile) -> Iterator[Finding]:
                 yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL stops", attribute=key, value=text)
 
 
-RULE = Rule(card=TYPE_UNKNOWN, check=_check)
+RULE = GraphFileRule(card=TYPE_UNKNOWN, check=_check)

@@ -12,9 +12,9 @@ from railgauge.topo.errors import Error
 from railgauge.topo.findings.node.case import Case
 
 if TYPE_CHECKING:
-    from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.predict.comparison import ForecastComparison
     from railgauge.topo.predict.forecast import Forecast
-    from railgauge.topo.predict.plan import Plan
+    from railgauge.topo.predict.plan import NodePlan
 
 SIZE = 1 << 30
 
@@ -27,7 +27,7 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     return found.statement if found else ""
 
 
-def _edited(case: Case, sets: tuple[str, ...], drops: tuple[str, ...], nodes: int) -> "Comparison | None":
+def _edited(case: Case, sets: tuple[str, ...], drops: tuple[str, ...], nodes: int) -> "ForecastComparison | None":
     try:
         after = with_edits(case, sets, drops)
     except Error:
@@ -51,25 +51,25 @@ def once_fixed(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
     return f"once fixed, {nodes} such nodes: {found.statement}" if found and found.change >= 0 else ""
 
 
-def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "Comparison | None":
+def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "ForecastComparison | None":
     """The predictions for two states of a machine; None if either has none."""
-    from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.predict.comparison import ForecastComparison
 
     try:
-        return Comparison(edits=edits, before=_forecast(before, nodes), after=_forecast(after, nodes))
+        return ForecastComparison(edits=edits, before=_forecast(before, nodes), after=_forecast(after, nodes))
     except Error:
         return None
 
 
-def planned(case: Case, nodes: int = 1) -> "Plan":
+def planned(case: Case, nodes: int = 1) -> "NodePlan":
     """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
     from railgauge.topo.channels.graph import Policy
     from railgauge.topo.channels.search import search
-    from railgauge.topo.predict.plan import Plan
+    from railgauge.topo.predict.plan import NodePlan
 
     denied = case.machine.denied
     graphs = search(case.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
-    return Plan(system=case.system, table=case.table, graphs=graphs, nodes=nodes, steering=case.steering)
+    return NodePlan(system=case.system, table=case.table, graphs=graphs, nodes=nodes, steering=case.steering)
 
 
 def _forecast(case: Case, nodes: int) -> "Forecast":

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from railgauge.topo.facts.pci_class import NVSWITCH
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY
 from railgauge.topo.findings.finding import Finding, Level
@@ -57,13 +57,13 @@ def _of_another_release(case: Case) -> Iterator[Finding]:
     )
 
 
-def _on_switches(case: Case) -> list[Gpu]:
+def _on_switches(case: Case) -> list[NvmlGpu]:
     """The GPUs connected by NVSwitches, or that report a fabric."""
     known = case.inventory.gpus if case.inventory else ()
     return [gpu for gpu in known if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
 
 
-def _has_switch(gpu: Gpu) -> bool:
+def _has_switch(gpu: NvmlGpu) -> bool:
     return any(link.remote_kind == "switch" and link.up for link in gpu.links)
 
 

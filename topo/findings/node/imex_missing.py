@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.imex import CHANNELS
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.findings.cards.nvlink import IMEX_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
@@ -28,7 +28,7 @@ def _check(case: Case) -> Iterator[Finding]:
     )
 
 
-def _in_fabric(case: Case) -> list[Gpu]:
+def _in_fabric(case: Case) -> list[NvmlGpu]:
     """GPUs whose fabric has a cluster UUID: those of one node alone have zeros."""
     gpus = case.inventory.gpus if case.inventory else ()
     return [gpu for gpu in gpus if gpu.fabric and (gpu.fabric.cluster or "").strip("0")]

@@ -15,7 +15,7 @@ from railgauge.topo.findings.topology_file import nvlink_missing
 from railgauge.topo.link_state import Excuse, NvlinkState
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states
-from railgauge.topo.xml.tree import Tree, thaw
+from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 MOST_PREDICTED = 1  # a prediction searches channels twice
 
@@ -63,7 +63,7 @@ def _effect(case: Case, state: NvlinkState) -> str:
     return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={state.count}"])
 
 
-def _card(link: Tree) -> str | None:
+def _card(link: ElementBuilder) -> str | None:
     """The bus id of the GPU that a <nvlink> belongs to."""
     return next((above.get("busid") for above in link.above() if above.name == "pci"), None)
 

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from itertools import combinations
 
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
@@ -26,7 +26,7 @@ BY_DESIGN = ("geforce", "titan", "rtx")  # consumer and workstation models, dist
 def _check(case: Case) -> Iterator[Finding]:
     gpus = case.inventory.gpus if case.inventory else ()
     answers = {(gpu.index, other): (read, write) for gpu in gpus for other, read, write in gpu.p2p}
-    denied: dict[tuple[Level, int | None], list[tuple[Gpu, Gpu]]] = {}
+    denied: dict[tuple[Level, int | None], list[tuple[NvmlGpu, NvmlGpu]]] = {}
     for one, other in combinations(gpus, 2):
         read, write = answers.get((one.index, other.index), (None, None))
         status = read if read != OK else write
@@ -36,7 +36,7 @@ def _check(case: Case) -> Iterator[Finding]:
         yield _finding(level, status, pairs)
 
 
-def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> Finding:
+def _finding(level: Level, status: int | None, pairs: list[tuple[NvmlGpu, NvmlGpu]]) -> Finding:
     named = [f"GPU{one.index}-GPU{other.index}" for one, other in pairs]
     why = WORDS.get(status or 0, "NVML gives no reason")
     listed = f"{', '.join(named[:4])}{' ...' if len(named) > 4 else ''}"
@@ -52,7 +52,7 @@ def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> 
     )
 
 
-def _level(case: Case, one: Gpu, other: Gpu, status: int | None) -> Level:
+def _level(case: Case, one: NvmlGpu, other: NvmlGpu, status: int | None) -> Level:
     """A fault only for data-centre GPUs joined by NVLink or below one switch, and not in a VM."""
     if status is None:
         return Level.UNKNOWN

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PCIe link that is narrower or slower than its ends, its siblings or its ports allow."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.finding import Finding, Level
@@ -29,21 +29,27 @@ def _check(case: Case) -> Iterator[Finding]:
             yield _slow(case, state, predict=state.is_fault and predicted <= MOST_PREDICTED)
         elif state.is_fault and state.reason is not Reason.BOGUS:
             yield pcie_link_degraded.below_peers(RULE, state)
-    if case.inventory is None and not any(state.is_fault for state in states):
-        unlike = any(state.reason is Reason.TWINS for state in states)
-        rest = "" if unlike else "; no link in the file is narrower or slower than expected"
+    if case.inventory is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
+        sound = not any(state.reason for state in states)
+        rest = "; no link in the file is narrower or slower than expected" if sound else ""
         yield RULE.unknown(case.host, f"current link width unknown (topology file only){rest}")
-    yield from (_unlike(state) for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS)
+    unlike = [state for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS]
+    yield from (_unlike(state, unlike) for state in unlike)
     if silent := _silent(states):
-        others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
-        message = f"{silent[0]}{others}: link width not exposed (VM?); check on the host"
+        message = f"{_named(silent)}: link width not exposed (VM?); check on the host"
         yield RULE.unknown(silent[0], message, devices=silent)
 
 
-def _unlike(state: PciState) -> Finding:
-    bus_id = state.link.bus_id
-    message = f"its link is {state.link.can.text}, another device of the same model has {state.full.text}: by design?"
-    return RULE.unknown(bus_id, message, link=state.link.can.text, best=state.full.text)
+def _unlike(state: PciState, unlike: Iterable[PciState]) -> Finding:
+    """The message names all equal ones: text shows the same reason once."""
+    link, best = state.link.can.text, state.full.text
+    alike = [one.link.bus_id for one in unlike if (one.link.model, one.link.can) == (state.link.model, state.link.can)]
+    message = f"{_named(alike)}: link is {link}, another device of the model has {best}: by design?"
+    return RULE.unknown(state.link.bus_id, message, link=link, best=best)
+
+
+def _named(bus_ids: Sequence[str]) -> str:
+    return f"{bus_ids[0]} and {len(bus_ids) - 1} others" if len(bus_ids) > 1 else bus_ids[0]
 
 
 def _states(case: Case) -> list[PciState]:

@@ -5,7 +5,7 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator
 
-from railgauge.topo.facts.sources.sysfs_interfaces import Interface
+from railgauge.topo.facts.sources.sysfs_interfaces import SysfsInterface
 from railgauge.topo.findings.cards.network import RP_FILTER_STRICT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
@@ -44,7 +44,7 @@ def _check(case: Case) -> Iterator[Finding]:
             )
 
 
-def _ipv4(interface: Interface) -> str | None:
+def _ipv4(interface: SysfsInterface) -> str | None:
     """The first IPv4 address that is not loopback."""
     addresses = (one for one in interface.addresses if ":" not in one and not one.startswith("127."))
     return next(addresses, None)

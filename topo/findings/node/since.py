@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ComparedFindings:
     """The present findings, each with `since`; those of the baseline that are gone or cannot be seen now."""
 
     baseline: Baseline
@@ -32,7 +32,7 @@ class Compared:
         return tuple(finding for finding in self.findings if finding.since in counting)
 
 
-def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: Collection[str]) -> Compared:
+def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: Collection[str]) -> ComparedFindings:
     """The findings of a machine `host` compared with a baseline; `rules` are the requested ids."""
     then = [one for one in baseline.findings if one.id in rules and one.id not in COMPARING]
     before = _worst(then, baseline.host)
@@ -41,7 +41,7 @@ def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: C
     keys = {_key(one, host) for one in now if one.level in TOLD}
     blind = {one.id for one in now if one.level is Level.UNKNOWN}
     missing = [one for one in then if one.level in TOLD and _key(one, baseline.host) not in keys]
-    return Compared(
+    return ComparedFindings(
         baseline=baseline,
         findings=now,
         gone=tuple(one for one in missing if one.id not in blind),

@@ -114,11 +114,10 @@ def _predicted(case: Case, before: Case, nodes: int) -> Finding | None:
     was, now = found.before.rows[-1].busbw_gb_per_s, found.after.rows[-1].busbw_gb_per_s
     if now >= was * LOWER:
         return None
-    where = "this node alone" if nodes == 1 else f"{nodes} such nodes"
     return RULE.finding(
         Level.WARN,
         case.host,
-        f"predicted for {where}: {found.statement}",
+        f"predicted: {found.statement}",
         nodes=nodes,
         before_gb_per_s=round(was, 1),
         after_gb_per_s=round(now, 1),

@@ -26,7 +26,7 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.findings.node.setting_harm import direct, harm_of, with_p2p
 from railgauge.topo.findings.settings.other_programs import judged_other
 from railgauge.topo.findings.settings.selection import Selection, select
-from railgauge.topo.findings.settings.verdict import Opinion, Verdict
+from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.nccl.settings.validity import fault_of, is_default
 
@@ -67,7 +67,7 @@ def judge(case: Case, setting: Setting) -> Judgement:
         raise
     except Exception as error:
         failure = failed(setting.name, case.host, error)
-        opinion = Opinion(verdict=Verdict.UNKNOWN, why=failure.message)
+        opinion = Opinion(verdict=SettingVerdict.UNKNOWN, why=failure.message)
     return Judgement(setting=setting, opinion=opinion, without=_without(setting, other), failure=failure)
 
 
@@ -75,13 +75,13 @@ def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> 
     if not setting.name.startswith(PREFIX):
         return judged_other(case, setting)
     if not setting.value:
-        return Opinion(verdict=Verdict.HARMLESS, why="it is empty, which equals not set")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is empty, which equals not set")
     if fault := fault_of(setting):
-        verdict = Verdict.IGNORED if fault.ignored else Verdict.HARMFUL
+        verdict = SettingVerdict.IGNORED if fault.ignored else SettingVerdict.HARMFUL
         rule = nccl_setting_ignored.RULE if fault.ignored else nccl_setting_invalid.RULE
         return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
     if finding := _finding(case, setting):
-        return Opinion(verdict=Verdict.HARMFUL, why=finding.message, finding=finding.id)
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=finding.message, finding=finding.id)
     if opinion := _harmful(case, setting):
         return opinion
     special = SPECIAL.get(setting.name)
@@ -104,54 +104,54 @@ def _harmful(case: Case, setting: Setting) -> Opinion | None:
     if harm is None or harm.level is Level.INFO:
         return None
     why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
-    return Opinion(verdict=Verdict.HARMFUL, why=why, finding=rule.id)
+    return Opinion(verdict=SettingVerdict.HARMFUL, why=why, finding=rule.id)
 
 
 def _plain(setting: Setting) -> Opinion:
     known = KNOWN[setting.name]
     if is_default(known, setting.value):
-        return Opinion(verdict=Verdict.HARMLESS, why="it is the default")
-    return Opinion(verdict=Verdict.EFFECTIVE, why=known.meaning)
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is the default")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=known.meaning)
 
 
 def _interfaces(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if now.interfaces is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="the addresses of its interfaces are unknown")
-    verdict = Verdict.HARMLESS if now.interfaces == other.interfaces else Verdict.EFFECTIVE
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="the addresses of its interfaces are unknown")
+    verdict = SettingVerdict.HARMLESS if now.interfaces == other.interfaces else SettingVerdict.EFFECTIVE
     return Opinion(verdict=verdict, why=f"it selects {', '.join(now.interfaces)}")
 
 
 def _hca(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     names, all_names = [port.name for port in now.ports], [port.name for port in other.ports]
     if not all_names:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port is in use")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="no RDMA port is in use")
     left = [name for name in all_names if name not in names]
-    verdict = Verdict.EFFECTIVE if left else Verdict.HARMLESS
+    verdict = SettingVerdict.EFFECTIVE if left else SettingVerdict.HARMLESS
     return Opinion(verdict=verdict, why=f"it selects {', '.join(names)}" + (f", not {', '.join(left)}" if left else ""))
 
 
 def _gid(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     roce = [port for port in now.ports if port.link_layer == "Ethernet"]
     if not roce:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RoCE port is in use, and InfiniBand does not read it")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="no RoCE port is in use, and InfiniBand does not read it")
     own = {port.name: port.gid_index for port in other.ports}
     if any(port.gid is None for port in roce):
-        return Opinion(verdict=Verdict.UNKNOWN, why="the GIDs of its ports were not captured")
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="the GIDs of its ports were not captured")
     if all(own.get(port.name) == port.gid_index for port in roce):
         why = "NCCL 2.21 and later find the same index, also after addresses change"
-        return Opinion(verdict=Verdict.HARMLESS, why=why)
+        return Opinion(verdict=SettingVerdict.HARMLESS, why=why)
     differ = ", ".join(f"{port.name} {own.get(port.name)}" for port in roce if own.get(port.name) != port.gid_index)
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
 
 
 def _for_rdma(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Numbers for RDMA, which are not read if no port is in use."""
     if not now.ports:
-        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port is in use, so it is not read")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="no RDMA port is in use, so it is not read")
     if is_default(KNOWN[setting.name], setting.value):
         return None
     number = parameter({setting.name: setting.value}, setting.name, 0)
-    return Opinion(verdict=Verdict.EFFECTIVE, why=_of_rdma(setting.name, number, now))
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=_of_rdma(setting.name, number, now))
 
 
 def _of_rdma(name: str, number: int, now: Selection) -> str:
@@ -171,13 +171,13 @@ def _switch(case: Case, setting: Setting, now: Selection, other: Selection) -> O
     """A setting that disables a part of NCCL which this machine does not use."""
     if not parameter({setting.name: setting.value}, setting.name, 0):
         return None
-    return Opinion(verdict=Verdict.HARMLESS, why="it disables what this machine does not have")
+    return Opinion(verdict=SettingVerdict.HARMLESS, why="it disables what this machine does not have")
 
 
 def _net(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if setting.value.lower() in ("ib", "socket"):
-        return Opinion(verdict=Verdict.HARMLESS, why="NCCL would choose it anyway")
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"the network plugin named {setting.value}, if it exists")
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="NCCL would choose it anyway")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"the network plugin named {setting.value}, if it exists")
 
 
 def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
@@ -188,27 +188,29 @@ def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Op
     else:
         same = direct(case, own=False) == direct(rest, own=False)
         what = "GPUDirect RDMA between the same GPUs and NICs"
-    return Opinion(verdict=Verdict.HARMLESS, why=f"without it there is {what}") if same else None
+    return Opinion(verdict=SettingVerdict.HARMLESS, why=f"without it there is {what}") if same else None
 
 
 def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Numbers of the socket transport, which carries no data if RDMA does."""
-    return Opinion(verdict=Verdict.HARMLESS, why="RDMA carries the data, so it is not read") if now.ports else None
+    return (
+        Opinion(verdict=SettingVerdict.HARMLESS, why="RDMA carries the data, so it is not read") if now.ports else None
+    )
 
 
 def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
     path = in_folder(case.reader, setting.value) if case.reader else setting.value
     if case.reader is None or not case.reader.knows(path):
-        return Opinion(verdict=Verdict.UNKNOWN, why="the file can be checked on the machine only")
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="the file can be checked on the machine only")
     if case.reader.realpath(path) is None:
-        return Opinion(verdict=Verdict.HARMFUL, why=f"{setting.value} does not exist: NCCL continues without it")
-    return Opinion(verdict=Verdict.EFFECTIVE, why="NCCL starts from it; check it with railgauge topo lint")
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=f"{setting.value} does not exist: NCCL continues without it")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why="NCCL starts from it; check it with railgauge topo lint")
 
 
 def _debug(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     if setting.value.upper() != "TRACE":
         return None
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"calls and steps are printed if {SEE_DEBUG}")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"calls and steps are printed if {SEE_DEBUG}")
 
 
 SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | None]] = {

@@ -3,7 +3,7 @@
 
 from railgauge.topo.facts.sources.nccl_settings import Setting
 from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.settings.verdict import Opinion, Verdict
+from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 
 WHOLE_NAMES = {"GLOO_SOCKET_IFNAME": "Gloo", "TP_SOCKET_IFNAME": "TensorPipe"}
 PYTORCH = (
@@ -25,8 +25,8 @@ def judged_other(case: Case, setting: Setting) -> Opinion:
         return _ucx(case, setting)
     known = setting.name.removeprefix(TORCH) in PYTORCH
     if known:
-        return Opinion(verdict=Verdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
-    return Opinion(verdict=Verdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
+        return Opinion(verdict=SettingVerdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
+    return Opinion(verdict=SettingVerdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
 
 
 def _interfaces(case: Case, setting: Setting) -> Opinion:
@@ -34,13 +34,13 @@ def _interfaces(case: Case, setting: Setting) -> Opinion:
     program = WHOLE_NAMES[setting.name]
     names = setting.value.split(",")
     if case.interface_names is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="the addresses of its interfaces are unknown")
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     missing = [name for name in names if name not in case.interface_names]
     if missing:
         here = ", ".join(case.interface_names)
         why = f"{program} requires full interface names; without address: {', '.join(missing)} (available: {here})"
-        return Opinion(verdict=Verdict.HARMFUL, why=why)
-    return Opinion(verdict=Verdict.EFFECTIVE, why=f"{program} uses {', '.join(names)}; NCCL does not read it")
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=why)
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"{program} uses {', '.join(names)}; NCCL does not read it")
 
 
 def _ucx(case: Case, setting: Setting) -> Opinion:
@@ -49,8 +49,8 @@ def _ucx(case: Case, setting: Setting) -> Opinion:
     there = {f"{one.name}:{port.number}" for one in devices for port in one.ports} | {*(case.interface_names or ())}
     missing = [name for name in setting.value.split(",") if name not in there and name != "all"]
     if missing and case.interface_names is None:
-        return Opinion(verdict=Verdict.UNKNOWN, why="the addresses of its interfaces are unknown")
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     if missing:
         why = f"UCX requires ports as mlx5_0:1 or interfaces; not found: {', '.join(missing)}"
-        return Opinion(verdict=Verdict.HARMFUL, why=why)
-    return Opinion(verdict=Verdict.EFFECTIVE, why="UCX reads it, for MPI; NCCL does not")
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=why)
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why="UCX reads it, for MPI; NCCL does not")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class SettingVerdict(StrEnum):
     """effective: it changes something. harmless: it changes nothing. ignored: it is not read.
     harmful: it breaks or slows something down. unknown: not enough is known of the machine.
     """
@@ -21,6 +21,6 @@ class Verdict(StrEnum):
 class Opinion:
     """A verdict with its reason; finding: the id of the rule that reports the same, None without one."""
 
-    verdict: Verdict
+    verdict: SettingVerdict
     why: str
     finding: str | None = None

@@ -9,8 +9,8 @@ from typing import Any
 
 from railgauge.topo.findings.cards.topology_file import AFFINITY_MASK_WRONG
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.spans import listed
 
@@ -20,7 +20,7 @@ FAR = "ranks are bound to cores of another socket: host buffers and proxies cros
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    masks: list[tuple[Placed, frozenset[int]]] = []
+    masks: list[tuple[PlacedElement, frozenset[int]]] = []
     for cpu in file.all("cpu"):
         text = cpu.get("affinity")
         if text is None:
@@ -36,8 +36,8 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     yield from _against(file, masks)
 
 
-def _one_host(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
-    owners: dict[int, list[Placed]] = {}
+def _one_host(masks: list[tuple[PlacedElement, frozenset[int]]]) -> Iterator[Finding]:
+    owners: dict[int, list[PlacedElement]] = {}
     shared: list[Finding] = []
     for cpu, cores in masks:
         shared += _shared(owners, cpu, cores)
@@ -56,7 +56,7 @@ def _cores(text: str) -> frozenset[int] | None:
         return None
 
 
-def _shared(owners: dict[int, list[Placed]], cpu: Placed, cores: frozenset[int]) -> Iterator[Finding]:
+def _shared(owners: dict[int, list[PlacedElement]], cpu: PlacedElement, cores: frozenset[int]) -> Iterator[Finding]:
     """The cores that a NUMA node shares with earlier ones, by core."""
     both = cores & owners.keys()
     if both:
@@ -66,7 +66,7 @@ def _shared(owners: dict[int, list[Placed]], cpu: Placed, cores: frozenset[int])
         yield _finding(cpu, message, FAR, shared=_list(both), lines=[*(line for line, _ in others), cpu.line])
 
 
-def _cut_short(masks: list[tuple[Placed, frozenset[int]]]) -> Finding | None:
+def _cut_short(masks: list[tuple[PlacedElement, frozenset[int]]]) -> Finding | None:
     """Masks too short for the cores of so many NUMA nodes: written by hand without their upper words."""
     room = max(32 * ((cpu.get("affinity") or "").count(",") + 1) for cpu, _ in masks)
     cpu, highest = masks[-1][0], max(cpu.number("numaid") or 0 for cpu, _ in masks)
@@ -76,7 +76,7 @@ def _cut_short(masks: list[tuple[Placed, frozenset[int]]]) -> Finding | None:
     return RULE.at(cpu, Level.INFO, message, subject=_node(cpu), room=room, highest_numaid=highest)
 
 
-def _order(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
+def _order(masks: list[tuple[PlacedElement, frozenset[int]]]) -> Iterator[Finding]:
     """Linux numbers the node of the boot core, core 0, as 0; swapped masks put it on another node."""
     first = next((cpu for cpu, _ in masks if cpu.number("numaid") == 0), None)
     for cpu, cores in masks:
@@ -85,7 +85,7 @@ def _order(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
             yield _finding(cpu, message, FAR, cores=_list(cores))
 
 
-def _against(file: TopoFile, masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
+def _against(file: TopoFile, masks: list[tuple[PlacedElement, frozenset[int]]]) -> Iterator[Finding]:
     """The file's masks compared with the machine's cores, by node; a VM of one node hides its host's sockets."""
     real = _machine_cores(file)
     shows_sockets = sum(map(bool, real.values())) > 1 or len(masks) == 1
@@ -113,11 +113,11 @@ def _machine_cores(file: TopoFile) -> dict[int | None, frozenset[int]]:
     return known
 
 
-def _finding(cpu: Placed, message: str, effect: str, **evidence: Any) -> Finding:
+def _finding(cpu: PlacedElement, message: str, effect: str, **evidence: Any) -> Finding:
     return RULE.at(cpu, Level.WARN, message, subject=_node(cpu), effect=effect, **evidence)
 
 
-def _node(cpu: Placed) -> str:
+def _node(cpu: PlacedElement) -> str:
     return f"numaid {cpu.get('numaid')}"
 
 
@@ -125,4 +125,4 @@ def _list(cores: frozenset[int]) -> str:
     return listed(sorted(cores))
 
 
-RULE = Rule(card=AFFINITY_MASK_WRONG, check=_check)
+RULE = TopologyFileRule(card=AFFINITY_MASK_WRONG, check=_check)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import ATTRIBUTE_MISSING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile, place
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile, place
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 NEVER_FILLED = {
     ("pci", "busid"): "NCCL does not find the device, and detects its place as without a file",
@@ -42,7 +42,7 @@ MODELLED = ("GenuineIntel", "CentaurHauls", "  Shanghai  ")  # of these NCCL 2.2
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    told: dict[tuple[str, str], list[Placed]] = {}
+    told: dict[tuple[str, str], list[PlacedElement]] = {}
     gpus = Counter(pci.host for pci in file.all("pci") if pci.is_gpu)
     for placed in file.elements:
         for (name, key), effect in NEVER_FILLED.items():
@@ -62,7 +62,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield RULE.at(places[0], Level.INFO, message, attribute=key, lines=[placed.line for placed in places])
 
 
-def _passed_over(gpus: Counter[str], placed: Placed) -> bool:
+def _passed_over(gpus: Counter[str], placed: PlacedElement) -> bool:
     """Whether a rank may use the element, for a NIC that the file names in it, without having filled it in."""
     if placed.name not in DEMANDED:
         return False
@@ -71,7 +71,7 @@ def _passed_over(gpus: Counter[str], placed: Placed) -> bool:
     return names_nic and (not below or below < gpus[placed.host])
 
 
-def _demanded(placed: Placed) -> tuple[str, ...]:
+def _demanded(placed: PlacedElement) -> tuple[str, ...]:
     """The attributes that NCCL requires to make a node of the element (`ncclTopoAddPci`, `ncclTopoAddCpu`)."""
     keys = DEMANDED[placed.name]
     if placed.name == "pci":
@@ -81,14 +81,14 @@ def _demanded(placed: Placed) -> tuple[str, ...]:
     return keys if placed.get("vendor") in MODELLED else keys[:2]
 
 
-def _unknowable(placed: Placed, key: str) -> bool:
+def _unknowable(placed: PlacedElement, key: str) -> bool:
     """The cores of NUMA node -1: sysfs has none."""
     return key == "affinity" and placed.get("numaid") == "-1"
 
 
-def _fatal(placed: Placed, key: str, message: str, effect: str) -> Finding:
+def _fatal(placed: PlacedElement, key: str, message: str, effect: str) -> Finding:
     subject = f"numaid {placed.get('numaid')}" if placed.name == "cpu" else placed.bus_id
     return RULE.at(placed, Level.FAIL, message, subject=subject, effect=effect, attribute=key)
 
 
-RULE = Rule(card=ATTRIBUTE_MISSING, check=_check)
+RULE = TopologyFileRule(card=ATTRIBUTE_MISSING, check=_check)

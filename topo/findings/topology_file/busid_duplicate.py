@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import BUSID_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    first: dict[tuple[str, int], Placed] = {}
+    first: dict[tuple[str, int], PlacedElement] = {}
     for pci in file.all("pci"):
         if pci.get("busid") is None:
             continue
@@ -26,4 +26,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(card=BUSID_DUPLICATE, check=_check)
+RULE = TopologyFileRule(card=BUSID_DUPLICATE, check=_check)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.topology_file import BUSID_SPELLING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 FOUND = re.compile(r"([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 PARTS = re.compile(r"(?:([0-9a-f]+):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-9a-f])", re.IGNORECASE)
@@ -43,4 +43,4 @@ def canonical(text: str) -> str | None:
     return f"{int(domain or '0', 16):04x}:{int(bus, 16):02x}:{int(device, 16):02x}.{function.lower()}"
 
 
-RULE = Rule(card=BUSID_SPELLING, check=_check)
+RULE = TopologyFileRule(card=BUSID_SPELLING, check=_check)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import C2C_UNEVEN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
@@ -30,8 +30,8 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-def _kind(gpu: Placed) -> tuple[str, int]:
+def _kind(gpu: PlacedElement) -> tuple[str, int]:
     return gpu.host, sm(gpu)
 
 
-RULE = Rule(card=C2C_UNEVEN, check=_check)
+RULE = TopologyFileRule(card=C2C_UNEVEN, check=_check)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.findings.cards.topology_file import CLASS_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 CLASS = re.compile(r"0x[0-9a-fA-F]{2}([0-9a-fA-F]{4})?")
 
@@ -24,7 +24,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield RULE.at(pci, level, message, effect=effect, **{"class": kind})
 
 
-def _wrong(pci: Placed, kind: str) -> tuple[Level, str, str] | None:
+def _wrong(pci: PlacedElement, kind: str) -> tuple[Level, str, str] | None:
     """What is wrong with a class, and the effect."""
     if pci.holds("pci") and kind.startswith((DISPLAY, NETWORK)):
         message = f"class {kind} is a device, but it holds <pci>"
@@ -38,4 +38,4 @@ def _wrong(pci: Placed, kind: str) -> tuple[Level, str, str] | None:
     return None
 
 
-RULE = Rule(card=CLASS_MISMATCH, check=_check)
+RULE = TopologyFileRule(card=CLASS_MISMATCH, check=_check)

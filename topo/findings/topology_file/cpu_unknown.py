@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import CPU_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
 
@@ -31,13 +31,13 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-def _speed(cpu: Placed) -> float:
+def _speed(cpu: PlacedElement) -> float:
     family, model = cpu.number("familyid") or 0, cpu.number("modelid") or 0
     return bandwidth.between_cpus(cpu.get("arch"), cpu.get("vendor"), family, model)
 
 
-def _only_vendor_missing(cpu: Placed) -> bool:
+def _only_vendor_missing(cpu: PlacedElement) -> bool:
     return cpu.get("arch") == "x86_64" and cpu.get("vendor") is None  # attribute_missing.py judges that
 
 
-RULE = Rule(card=CPU_UNKNOWN, check=_check)
+RULE = TopologyFileRule(card=CPU_UNKNOWN, check=_check)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import DEVICE_MISPLACED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
     real = {pci.key[1]: _node(pci) for pci in file.on_machine("pci")}
-    moved: dict[tuple[str, str], list[Placed]] = {}
+    moved: dict[tuple[str, str], list[PlacedElement]] = {}
     for pci in file.all("pci"):
         here, there = _node(pci), real.get(pci.key[1], "-1")
         if (pci.is_gpu or pci.is_nic) and there not in ("-1", here):
@@ -19,7 +19,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     yield from (_finding(devices, here, there) for (here, there), devices in moved.items())
 
 
-def _finding(devices: list[Placed], here: str, there: str) -> Finding:
+def _finding(devices: list[PlacedElement], here: str, there: str) -> Finding:
     names = [device.bus_id for device in devices]
     return RULE.at(
         devices[0],
@@ -33,9 +33,9 @@ def _finding(devices: list[Placed], here: str, there: str) -> Finding:
     )
 
 
-def _node(placed: Placed) -> str:
+def _node(placed: PlacedElement) -> str:
     cpu = placed.nearest("cpu")
     return (cpu.get("numaid") if cpu else None) or "-1"
 
 
-RULE = Rule(card=DEVICE_MISPLACED, check=_check)
+RULE = TopologyFileRule(card=DEVICE_MISPLACED, check=_check)

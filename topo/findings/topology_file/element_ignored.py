@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from railgauge.topo.findings.cards.topology_file import ELEMENT_IGNORED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile, place
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile, place
 from railgauge.topo.findings.topology_file.known_attributes import ATTRIBUTES, MARKS
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.detect.topo_file import HOLDS
 from railgauge.topo.xml.element import Element
 
@@ -27,7 +27,7 @@ def _skipped(element: Element, around: Element) -> bool:
     return element.name not in HOLDS.get(around.name, ())
 
 
-def _element(placed: Placed, told: set[str]) -> Iterator[Finding]:
+def _element(placed: PlacedElement, told: set[str]) -> Iterator[Finding]:
     parent = placed.around[-1].name
     if placed.name in ATTRIBUTES:
         message = f"<{placed.name}> in <{parent}>: NCCL does not read it there"
@@ -37,7 +37,7 @@ def _element(placed: Placed, told: set[str]) -> Iterator[Finding]:
         yield RULE.at(placed, Level.INFO, f"<{placed.name}>: unknown to NCCL, ignored")
 
 
-def _attributes(placed: Placed, told: set[str]) -> Iterator[Finding]:
+def _attributes(placed: PlacedElement, told: set[str]) -> Iterator[Finding]:
     known = (*ATTRIBUTES.get(placed.name, ()), *MARKS)
     for key, value in placed.element.attributes:
         name = f"{placed.name} {key}"
@@ -47,4 +47,4 @@ def _attributes(placed: Placed, told: set[str]) -> Iterator[Finding]:
             yield RULE.at(placed, Level.INFO, message, attribute=key, value=value)
 
 
-RULE = Rule(card=ELEMENT_IGNORED, check=_check)
+RULE = TopologyFileRule(card=ELEMENT_IGNORED, check=_check)

@@ -22,7 +22,7 @@ from railgauge.topo.xml.topology import Topology, host_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedElement:
     """An element and the ones around it, outermost first."""
 
     element: Element
@@ -71,7 +71,7 @@ class Placed:
         """Its PCI device: host, and bus id as a number, so that spellings do not matter."""
         return self.host, to_number(self.bus_id)
 
-    def below(self, name: str) -> Iterator["Placed"]:
+    def below(self, name: str) -> Iterator["PlacedElement"]:
         """All descendants of that tag, in file order."""
         return (placed for child in self.element.children for placed in _of(name, child, (*self.around, self.element)))
 
@@ -99,7 +99,7 @@ class TopoFile:
 
     topology: Topology
     data: bytes
-    elements: tuple[Placed, ...]
+    elements: tuple[PlacedElement, ...]
     machine: Machine | None = None
 
     @property
@@ -107,7 +107,7 @@ class TopoFile:
         """The machine's facts; None also if a topology file stands in for it."""
         return self.machine.facts if self.machine else None
 
-    def all(self, name: str) -> Iterator[Placed]:
+    def all(self, name: str) -> Iterator[PlacedElement]:
         """The elements of that tag, in file order."""
         return (placed for placed in self.elements if placed.name == name)
 
@@ -116,7 +116,7 @@ class TopoFile:
         """The topology with only the elements that NCCL reads."""
         return replace(self.topology, root=self.elements[0].element)
 
-    def on_machine(self, name: str) -> Iterator[Placed]:
+    def on_machine(self, name: str) -> Iterator[PlacedElement]:
         """The elements of that tag in the machine's topology; none without a machine."""
         return _of(name, self.machine.topology.root) if self.machine else iter(())
 
@@ -170,12 +170,12 @@ def _heard(element: Element) -> Element:
     return replace(element, attributes=element.attributes[:MOST_ATTRIBUTES], children=tuple(map(_heard, known)))
 
 
-def _of(name: str, element: Element, around: tuple[Element, ...] = ()) -> Iterator[Placed]:
+def _of(name: str, element: Element, around: tuple[Element, ...] = ()) -> Iterator[PlacedElement]:
     return (placed for placed in place(element, around) if placed.name == name)
 
 
-def place(element: Element, around: tuple[Element, ...] = ()) -> Iterator[Placed]:
+def place(element: Element, around: tuple[Element, ...] = ()) -> Iterator[PlacedElement]:
     """The element and its descendants, each with its ancestors."""
-    yield Placed(element=element, around=around)
+    yield PlacedElement(element=element, around=around)
     for child in element.children:
         yield from place(child, (*around, element))

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import GPU_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 
 
@@ -21,7 +21,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
                 yield from _compare(gpu, there, attribute)
 
 
-def _compare(gpu: Placed, there: Placed, key: str) -> Iterator[Finding]:
+def _compare(gpu: PlacedElement, there: PlacedElement, key: str) -> Iterator[Finding]:
     here, real = gpu.number(key), there.number(key)
     if here is not None and real is not None and here != real:
         message = f"{key} is {here} in the file, {real} on the machine"
@@ -38,4 +38,4 @@ def _effect(key: str, here: int, real: int) -> str:
     return "NCCL copies through host memory, although GPUDirect RDMA works" if real else "GPUDirect RDMA fails"
 
 
-RULE = Rule(card=GPU_DIFFERS, check=_check)
+RULE = TopologyFileRule(card=GPU_DIFFERS, check=_check)

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import GPU_NUMBERING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 IN_ORDER = "ranks are numbered in the file's order instead"
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    ranks: dict[int, Placed] = {}
-    devs: dict[tuple[str, int], Placed] = {}
+    ranks: dict[int, PlacedElement] = {}
+    devs: dict[tuple[str, int], PlacedElement] = {}
     for gpu in file.all("gpu"):
         rank, dev = gpu.number("rank"), gpu.number("dev")
         if rank is not None and rank >= 0 and (known := ranks.setdefault(rank, gpu)) is not gpu:
@@ -29,9 +29,9 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield RULE.at(first, Level.INFO, f"the ranks are {listed}", effect=IN_ORDER, ranks=list(ranks))
 
 
-def _taken(gpu: Placed, known: Placed, key: str, value: int, effect: str) -> Finding:
+def _taken(gpu: PlacedElement, known: PlacedElement, key: str, value: int, effect: str) -> Finding:
     message = f"{key} {value} also at {known.bus_id} (line {known.line})"
     return RULE.at(gpu, Level.WARN, message, effect=effect, attribute=key, value=value, lines=[known.line, gpu.line])
 
 
-RULE = Rule(card=GPU_NUMBERING, check=_check)
+RULE = TopologyFileRule(card=GPU_NUMBERING, check=_check)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import LINK_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 
 NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*GT/?s?", re.IGNORECASE)
@@ -21,7 +21,7 @@ SPELLED = {2.5: "2.5 GT/s PCIe", 5.0: "5.0 GT/s PCIe", 8.0: "8.0 GT/s PCIe"} | {
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    unreadable: list[Placed] = []
+    unreadable: list[PlacedElement] = []
     for pci in file.all("pci"):
         speed = pci.get("link_speed")
         if speed is None or any(speed.startswith(key) for key, _ in bandwidth.PCI_LANE):
@@ -44,7 +44,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-def _misspelled(pci: Placed, speed: str, wanted: str) -> Finding:
+def _misspelled(pci: PlacedElement, speed: str, wanted: str) -> Finding:
     lanes = max(pci.number("link_width") or 0, 0)
     meant, counted = bandwidth.pci(wanted, lanes), gb_per_s(pci)
     return RULE.at(
@@ -59,4 +59,4 @@ def _misspelled(pci: Placed, speed: str, wanted: str) -> Finding:
     )
 
 
-RULE = Rule(card=LINK_SPEED_UNKNOWN, check=_check)
+RULE = TopologyFileRule(card=LINK_SPEED_UNKNOWN, check=_check)

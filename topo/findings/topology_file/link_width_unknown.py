@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import LINK_WIDTH_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 
 WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # PCIe base specification, link capabilities
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    unknown: list[Placed] = []
+    unknown: list[PlacedElement] = []
     for pci in file.all("pci"):
         width = pci.get("link_width")
         if width is not None and not width.strip(" 0"):
@@ -32,4 +32,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(card=LINK_WIDTH_UNKNOWN, check=_check)
+RULE = TopologyFileRule(card=LINK_WIDTH_UNKNOWN, check=_check)

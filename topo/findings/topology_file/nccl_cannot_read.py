@@ -7,7 +7,7 @@ from railgauge.topo.findings.cards.topology_file import NCCL_CANNOT_READ
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nccl_parser import stumbles
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
@@ -21,4 +21,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(card=NCCL_CANNOT_READ, check=_check)
+RULE = TopologyFileRule(card=NCCL_CANNOT_READ, check=_check)

@@ -29,7 +29,7 @@ ENDS_TOKEN = b" >/\n\r"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class FileFormat:
     """A kind of file: the outermost element, which elements NCCL knows in which, and its table's size."""
 
     root: str
@@ -37,8 +37,8 @@ class Format:
     most_elements: int
 
 
-TOPOLOGY = Format(root="system", holds=HOLDS, most_elements=256)
-GRAPHS = Format(
+TOPOLOGY = FileFormat(root="system", holds=HOLDS, most_elements=256)
+GRAPHS = FileFormat(
     root="graphs",
     holds={"graphs": ("graph",), "graph": ("channel",), "channel": ("net", "gpu")},
     most_elements=4096,  # NCCL_GRAPH_XML_MAX_NODES; 65536 in the newest releases
@@ -66,7 +66,7 @@ class _Open:
     children: int = 0
 
 
-def stumbles(data: bytes, file_format: Format = TOPOLOGY) -> tuple[Stumble, ...]:
+def stumbles(data: bytes, file_format: FileFormat = TOPOLOGY) -> tuple[Stumble, ...]:
     """Where the parser reads the file differently from XML; the last one is fatal if it fails."""
     scanner = _Scanner(data, file_format)
     try:
@@ -80,7 +80,7 @@ def stumbles(data: bytes, file_format: Format = TOPOLOGY) -> tuple[Stumble, ...]
 class _Scanner:
     """Reads elements, closing tags and comments one by one, as `xmlGetNode` does."""
 
-    def __init__(self, data: bytes, file_format: Format) -> None:
+    def __init__(self, data: bytes, file_format: FileFormat) -> None:
         self.data = data
         self.format = file_format
         self.at = 0

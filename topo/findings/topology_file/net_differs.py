@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from railgauge.topo.findings.cards.topology_file import NET_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.present import nics_there
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.nics import Nic, read_nics
 from railgauge.topo.nccl.graph import bandwidth
@@ -39,12 +39,12 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     yield from _wires(pairs)
 
 
-def _told(machine: Machine, file: TopoFile) -> dict[str | None, Placed]:
+def _told(machine: Machine, file: TopoFile) -> dict[str | None, PlacedElement]:
     """The machine's NICs by name, each with the attributes known on the machine."""
     if machine.reader is None:
         return {net.get("name"): net for net in file.on_machine("net")}
     nics, _ = read_nics(machine.reader, machine.environment)
-    return {nic.name: Placed(element=_element(nic), around=()) for nic in nics}
+    return {nic.name: PlacedElement(element=_element(nic), around=()) for nic in nics}
 
 
 def _element(nic: Nic) -> Element:
@@ -52,7 +52,7 @@ def _element(nic: Nic) -> Element:
     return Element(name="net", attributes=known)
 
 
-def _unknown_names(file: TopoFile, nets: list[Placed]) -> Iterator[Finding]:
+def _unknown_names(file: TopoFile, nets: list[PlacedElement]) -> Iterator[Finding]:
     """NICs of existing devices by a name that NCCL does not find on the machine; see topo_file_stale.py."""
     present, there = _interfaces(file), nics_there(file)
     for net in nets:
@@ -71,7 +71,7 @@ def _interfaces(file: TopoFile) -> set[str]:
     return {*(one.name for one in inventory.rdma), *(one.name for one in inventory.interfaces)} if inventory else set()
 
 
-def _speeds(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
+def _speeds(pairs: list[tuple[PlacedElement, PlacedElement]]) -> Iterator[Finding]:
     """A file that states NCCL's default for an unknown speed does not differ."""
     unknown = []
     for net, there in pairs:
@@ -86,7 +86,7 @@ def _speeds(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
     yield from _silent(unknown, "speed", "not readable")
 
 
-def _gdr(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
+def _gdr(pairs: list[tuple[PlacedElement, PlacedElement]]) -> Iterator[Finding]:
     unknown = []
     for net, there in pairs:
         here, real = net.number("gdr"), there.number("gdr")
@@ -97,7 +97,7 @@ def _gdr(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
     yield from _silent(unknown, "gdr", "see railgauge topo show")
 
 
-def _wires(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
+def _wires(pairs: list[tuple[PlacedElement, PlacedElement]]) -> Iterator[Finding]:
     """NICs of one guid and port share bandwidth (`ncclTopoSearchRecNet`): other groups than on the machine."""
     here = [(net.host, *(_number(net, there, key) for key in WIRE)) for net, there in pairs]
     real = [(net.host, *(there.number(key) for key in WIRE)) for net, there in pairs]
@@ -110,12 +110,14 @@ def _wires(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
             yield RULE.at(net, Level.WARN, message, subject=net.get("name"), effect=effect, file=ours, machine=theirs)
 
 
-def _number(net: Placed, there: Placed, key: str) -> int | None:
+def _number(net: PlacedElement, there: PlacedElement, key: str) -> int | None:
     """The file's where it has one, as in NCCL."""
     return there.number(key) if net.get(key) is None else net.number(key)
 
 
-def _sharing(pairs: list[tuple[Placed, Placed]], keys: Sequence[tuple[object, ...]], place: int) -> list[str]:
+def _sharing(
+    pairs: list[tuple[PlacedElement, PlacedElement]], keys: Sequence[tuple[object, ...]], place: int
+) -> list[str]:
     """The other NICs of the same key as the one at that place."""
     same = (i for i, key in enumerate(keys) if key == keys[place] and i != place)
     return sorted(pairs[i][0].get("name") or "" for i in same)
@@ -125,13 +127,13 @@ def _list(names: list[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _differs(net: Placed, key: str, here: int, real: int | None, effect: str) -> Finding:
+def _differs(net: PlacedElement, key: str, here: int, real: int | None, effect: str) -> Finding:
     message = f"{key} is {here} in the file, {real} on the machine"
     evidence = {"attribute": key, "file": here, "machine": real}
     return RULE.at(net, Level.WARN, message, subject=net.get("name"), effect=effect, **evidence)
 
 
-def _silent(nets: list[Placed], what: str, why: str) -> Iterator[Finding]:
+def _silent(nets: list[PlacedElement], what: str, why: str) -> Iterator[Finding]:
     """One finding about a fact that the machine does not report for some NICs."""
     if nets:
         names = ", ".join(net.get("name") or "" for net in nets)
@@ -139,4 +141,4 @@ def _silent(nets: list[Placed], what: str, why: str) -> Iterator[Finding]:
         yield RULE.at(nets[0], Level.UNKNOWN, message, fix=False, missing=what)
 
 
-RULE = Rule(card=NET_DIFFERS, check=_check)
+RULE = TopologyFileRule(card=NET_DIFFERS, check=_check)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NET_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    first: dict[tuple[str, str, str], Placed] = {}
+    first: dict[tuple[str, str, str], PlacedElement] = {}
     for net in file.all("net"):
         if net.get("net") == "0":
             continue  # a port that is part of a merged NIC
@@ -33,4 +33,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(card=NET_DUPLICATE, check=_check)
+RULE = TopologyFileRule(card=NET_DUPLICATE, check=_check)

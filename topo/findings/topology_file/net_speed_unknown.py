@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.topology_file import NET_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 
 
@@ -26,4 +26,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(card=NET_SPEED_UNKNOWN, check=_check)
+RULE = TopologyFileRule(card=NET_SPEED_UNKNOWN, check=_check)

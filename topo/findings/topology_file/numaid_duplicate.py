@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NUMAID_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    first: dict[tuple[str, int], Placed] = {}
+    first: dict[tuple[str, int], PlacedElement] = {}
     for cpu in file.all("cpu"):
         numa = cpu.number("numaid")
         if numa is None:
@@ -27,4 +27,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(card=NUMAID_DUPLICATE, check=_check)
+RULE = TopologyFileRule(card=NUMAID_DUPLICATE, check=_check)

@@ -10,7 +10,7 @@ from railgauge.topo.findings.cards.topology_file import NVLINK_CLASS_ODD
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, to_gpu
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.values.busid import to_number
 
 BRIDGES = ("0x0680",)  # other bridge: NVSwitches and the NVLink bridge of a POWER CPU
@@ -32,4 +32,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield RULE.at(link, Level.WARN, message, effect="NCCL treats it as an NVSwitch", tclass=kind)
 
 
-RULE = Rule(card=NVLINK_CLASS_ODD, check=_check)
+RULE = TopologyFileRule(card=NVLINK_CLASS_ODD, check=_check)

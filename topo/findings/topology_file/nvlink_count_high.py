@@ -8,7 +8,7 @@ from railgauge.topo.findings.cards.topology_file import NVLINK_COUNT_HIGH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, totals
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 
 
@@ -29,4 +29,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(card=NVLINK_COUNT_HIGH, check=_check)
+RULE = TopologyFileRule(card=NVLINK_COUNT_HIGH, check=_check)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, sm
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 
@@ -30,7 +30,7 @@ def _unanswered(machine: Machine) -> str | None:
     return None if nvml is None else nvml.get("error")
 
 
-def _compare(wired: dict[tuple[str, int], Placed], file: TopoFile) -> Iterator[Finding]:
+def _compare(wired: dict[tuple[str, int], PlacedElement], file: TopoFile) -> Iterator[Finding]:
     real = {gpu.key[1]: gpu for gpu in file.on_machine("gpu")}
     for key, gpu in wired.items():
         there = real.get(key[1])
@@ -47,8 +47,8 @@ def _compare(wired: dict[tuple[str, int], Placed], file: TopoFile) -> Iterator[F
         )
 
 
-def _links(gpu: Placed) -> int:
+def _links(gpu: PlacedElement) -> int:
     return sum(map(count, gpu.below("nvlink")))
 
 
-RULE = Rule(card=NVLINK_DIFFERS, check=_check)
+RULE = TopologyFileRule(card=NVLINK_DIFFERS, check=_check)

@@ -13,7 +13,7 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import NvlinkState, Reason
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states
@@ -44,4 +44,4 @@ def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None,
     return rule.finding(Level.WARN, state.gpu.bus_id, message, effect=effect, line=line, **evidence)
 
 
-RULE = Rule(card=NVLINK_MISSING, check=_check)
+RULE = TopologyFileRule(card=NVLINK_MISSING, check=_check)

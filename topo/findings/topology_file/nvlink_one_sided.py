@@ -7,7 +7,7 @@ from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import one_sided
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_gpus
@@ -39,4 +39,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(card=NVLINK_ONE_SIDED, check=_check)
+RULE = TopologyFileRule(card=NVLINK_ONE_SIDED, check=_check)

@@ -7,7 +7,7 @@ from railgauge.topo.findings.cards.nvlink import NVLINK_SELF_TARGET
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, sm
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
 
@@ -27,4 +27,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(card=NVLINK_SELF_TARGET, check=_check)
+RULE = TopologyFileRule(card=NVLINK_SELF_TARGET, check=_check)

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_TARGET_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, to_gpu
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.values.busid import to_number
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
     known = set(gpus(file)) | {pci.key for pci in file.all("pci") if pci.is_gpu}
-    missing: dict[tuple[str, int], list[Placed]] = {}
+    missing: dict[tuple[str, int], list[PlacedElement]] = {}
     for link in file.all("nvlink"):
         target = link.get("target")
         if target is not None and to_gpu(link) and (link.host, to_number(target)) not in known:
@@ -30,4 +30,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(card=NVLINK_TARGET_UNKNOWN, check=_check)
+RULE = TopologyFileRule(card=NVLINK_TARGET_UNKNOWN, check=_check)

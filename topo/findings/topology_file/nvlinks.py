@@ -4,29 +4,29 @@
 from collections import Counter
 
 from railgauge.topo.facts.pci_class import DISPLAY
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 
 
-def gpus(file: TopoFile) -> dict[tuple[str, int], Placed]:
+def gpus(file: TopoFile) -> dict[tuple[str, int], PlacedElement]:
     """The first <gpu> of each PCI device, by host and bus id."""
-    found: dict[tuple[str, int], Placed] = {}
+    found: dict[tuple[str, int], PlacedElement] = {}
     for gpu in file.all("gpu"):
         found.setdefault(gpu.key, gpu)
     return found
 
 
-def sm(placed: Placed) -> int:
+def sm(placed: PlacedElement) -> int:
     """The compute capability of the GPU that an element is or belongs to, 0 if not in the file."""
     gpu = placed.nearest("gpu")
-    return Placed(element=gpu, around=()).number("sm") or 0 if gpu else 0
+    return PlacedElement(element=gpu, around=()).number("sm") or 0 if gpu else 0
 
 
-def count(link: Placed) -> int:
+def count(link: PlacedElement) -> int:
     """The number of NVLinks of a <nvlink>; 0 if absent."""
     return link.number("count") or 0
 
 
-def to_gpu(link: Placed) -> bool:
+def to_gpu(link: PlacedElement) -> bool:
     """Whether a <nvlink> ends at a GPU by its class (`ncclTopoAddNvLinks`)."""
     return (link.get("tclass") or "").startswith(DISPLAY)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import text
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import PciState, Reason, judge_pci
 from railgauge.topo.nccl.graph.link_facts import pci_links
 
@@ -22,7 +22,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
             yield _finding(pci, state)
 
 
-def _finding(pci: Placed, state: PciState) -> Finding:
+def _finding(pci: PlacedElement, state: PciState) -> Finding:
     devices = [device for device in pci.below("pci") if device.is_gpu or device.is_nic]
     here, fastest = state.link.gb_per_s, state.full_gb_per_s
     return RULE.at(
@@ -39,4 +39,4 @@ def _finding(pci: Placed, state: PciState) -> Finding:
     )
 
 
-RULE = Rule(card=PCIE_BRIDGE_BOGUS, check=_check)
+RULE = TopologyFileRule(card=PCIE_BRIDGE_BOGUS, check=_check)

@@ -14,7 +14,7 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import PciState, Rate, Reason, first_of_each_card, judge_pci
 from railgauge.topo.nccl.graph.link_facts import pci_links
 
@@ -87,4 +87,4 @@ def _running(state: PciState) -> Finding:
     )
 
 
-RULE = Rule(card=PCIE_LINK_DEGRADED, check=_check)
+RULE = TopologyFileRule(card=PCIE_LINK_DEGRADED, check=_check)

@@ -5,14 +5,16 @@ from typing import Any
 
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 
 
-class Rule(FileRule[TopoFile]):
+class TopologyFileRule(FileRule[TopoFile]):
     """One thing that can be wrong in a topology file."""
 
     __slots__ = ()
 
-    def at(self, where: Placed, level: Level, message: str, *, subject: str | None = None, **more: Any) -> Finding:
+    def at(
+        self, where: PlacedElement, level: Level, message: str, *, subject: str | None = None, **more: Any
+    ) -> Finding:
         """A finding about an element, on its line; its subject is by default the PCI device. `more`: see `finding`."""
         return self.finding(level, subject or where.bus_id, message, line=where.line, **more)

@@ -7,9 +7,9 @@ from railgauge.topo.findings.detectors import found_in
 from railgauge.topo.findings.finding import Finding, Level, by_line
 from railgauge.topo.findings.topology_file import topo_file_faulty
 from railgauge.topo.findings.topology_file.elements import TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
-KNOWN = found_in("railgauge.topo.findings.topology_file", Rule)
+KNOWN = found_in("railgauge.topo.findings.topology_file", TopologyFileRule)
 RULES = tuple(rule for rule in KNOWN if rule is not topo_file_faulty.RULE)
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import SEVERAL_HOSTS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    first: dict[str, Placed] = {}
+    first: dict[str, PlacedElement] = {}
     for cpu in file.all("cpu"):
         first.setdefault(cpu.host, cpu)
     if len(first) > 1:
@@ -27,4 +27,4 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(card=SEVERAL_HOSTS, check=_check)
+RULE = TopologyFileRule(card=SEVERAL_HOSTS, check=_check)

@@ -7,7 +7,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.nccl.graph.system import build_system
 
 
@@ -25,4 +25,4 @@ def _finding(file: TopoFile, level: Level, message: str, effect: str, line: int 
     return RULE.finding(level, file.topology.path or "", message, effect=effect, line=line)
 
 
-RULE = Rule(card=TOPO_FILE_FAULTY, check=_check)
+RULE = TopologyFileRule(card=TOPO_FILE_FAULTY, check=_check)

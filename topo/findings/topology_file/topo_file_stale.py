@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.present import gpus_there, nics_there
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
@@ -22,7 +22,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     yield from (_unnamed(file, pci) for pci in there if pci.key[1] not in named)
 
 
-def _gone(gone: list[Placed], devices: list[Placed], nets: set[str | None]) -> Iterator[Finding]:
+def _gone(gone: list[PlacedElement], devices: list[PlacedElement], nets: set[str | None]) -> Iterator[Finding]:
     """Devices in the file that the machine lacks; `nets`: the names of the machine's NICs."""
     gpus = [pci for pci in devices if pci.is_gpu]
     none_left = bool(gpus) and all(pci in gone for pci in gpus)
@@ -37,14 +37,14 @@ def _gone(gone: list[Placed], devices: list[Placed], nets: set[str | None]) -> I
         )
 
 
-def _effect(pci: Placed, nets: set[str | None], *, none_left: bool) -> str:
+def _effect(pci: PlacedElement, nets: set[str | None], *, none_left: bool) -> str:
     """NCCL finds a GPU by its bus id, a NIC by its name."""
     if known := [name for net in pci.below("net") if (name := net.get("name")) in nets]:
         return f"NCCL assumes that {', '.join(map(str, known))} exists"
     return "the file is for another machine: NCCL ignores all of it" if none_left else "NCCL ignores it"
 
 
-def _unnamed(file: TopoFile, pci: Placed) -> Finding:
+def _unnamed(file: TopoFile, pci: PlacedElement) -> Finding:
     """A device of the machine that is not in the file."""
     nets = list(pci.below("net"))
     fast = pci.is_gpu or any(net.get("gdr") == "1" for net in nets)
@@ -58,4 +58,4 @@ def _unnamed(file: TopoFile, pci: Placed) -> Finding:
     )
 
 
-RULE = Rule(card=TOPO_FILE_STALE, check=_check)
+RULE = TopologyFileRule(card=TOPO_FILE_STALE, check=_check)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import VM_FLAT_TOPOLOGY
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 
 UNSEEN = "fffffff:"  # NVML's bus id of an NVSwitch that the VM does not see
 MOST_OF_A_SOCKET = 4
@@ -30,12 +30,12 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         )
 
 
-def _numaless(gpu: Placed) -> bool:
+def _numaless(gpu: PlacedElement) -> bool:
     above = gpu.around[-1]
     return above.name == "cpu" and above.get("numaid") == "-1"
 
 
-def _sign(gpus: list[Placed]) -> str | None:
+def _sign(gpus: list[PlacedElement]) -> str | None:
     """The second sign that distinguishes a VM from a workstation."""
     if not any(gpu.number("link_width") for gpu in gpus):
         return "no link width is known"
@@ -44,4 +44,4 @@ def _sign(gpus: list[Placed]) -> str | None:
     return "one socket cannot hold that many" if len(gpus) > MOST_OF_A_SOCKET else None
 
 
-RULE = Rule(card=VM_FLAT_TOPOLOGY, check=_check)
+RULE = TopologyFileRule(card=VM_FLAT_TOPOLOGY, check=_check)

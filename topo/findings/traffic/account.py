@@ -7,7 +7,7 @@ acknowledgements, other traffic. Traffic on another link is reported only if it 
 
 from collections.abc import Mapping, Sequence
 
-from railgauge.topo.facts.sources.link_counters import LinkCounters, LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind, LinkCounters
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.counted import Counted, Planned
 from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
@@ -41,13 +41,13 @@ def size_text(size: float) -> str:
     return f"{size / unit:.3g} {name}"
 
 
-def _by_name(place: tuple[str, Way]) -> tuple[list[tuple[str, int]], bool]:
-    return natural(place[0]), place[1] is Way.RECEIVED
+def _by_name(place: tuple[str, ByteDirection]) -> tuple[list[tuple[str, int]], bool]:
+    return natural(place[0]), place[1] is ByteDirection.RECEIVED
 
 
-def _traffic(counted: Counted, name: str, way: Way, host: str) -> LinkTraffic:
+def _traffic(counted: Counted, name: str, way: ByteDirection, host: str) -> LinkTraffic:
     link = counted.links.get(name)
-    kind = link.kind if link else LinkKind.MEMORY if name == MEMORY else LinkKind.INTERFACE
+    kind = link.kind if link else CounterKind.MEMORY if name == MEMORY else CounterKind.INTERFACE
     one = counted.passed.get((name, way), Passed(why=_uncounted(kind)))
     level, why, elsewhere = _judged(counted, name, way, one)
     return LinkTraffic(
@@ -66,11 +66,11 @@ def _traffic(counted: Counted, name: str, way: Way, host: str) -> LinkTraffic:
     )
 
 
-def _uncounted(kind: LinkKind) -> str:
-    return "memory has no counter" if kind is LinkKind.MEMORY else "no such counters found"
+def _uncounted(kind: CounterKind) -> str:
+    return "memory has no counter" if kind is CounterKind.MEMORY else "no such counters found"
 
 
-def _judged(counted: Counted, name: str, way: Way, one: Passed) -> tuple[Level, str, dict[str, int]]:
+def _judged(counted: Counted, name: str, way: ByteDirection, one: Passed) -> tuple[Level, str, dict[str, int]]:
     planned = counted.planned.get((name, way), 0)
     if one.bytes is None:
         return Level.UNKNOWN, one.why, {}
@@ -92,7 +92,7 @@ def _judged(counted: Counted, name: str, way: Way, one: Passed) -> tuple[Level, 
     return Level.UNKNOWN, f"{size_text(missing)} less than planned, and no other link of this host counted it", {}
 
 
-def _unplanned(counted: Counted, name: str, way: Way) -> str:
+def _unplanned(counted: Counted, name: str, way: ByteDirection) -> str:
     of = [one for one in sorted(counted.alike(name)) if counted.planned.get((one, way))]
     return f"counts the traffic of {', '.join(of)}" if of else "nothing was planned here"
 
@@ -101,6 +101,6 @@ def _beyond(surplus: int, planned: int) -> str:
     return f"and {size_text(surplus)} beyond the plan" if surplus >= TELLING_SHARE * planned else ""
 
 
-def _another_way(way: Way, missing: int, elsewhere: Mapping[str, int]) -> str:
+def _another_way(way: ByteDirection, missing: int, elsewhere: Mapping[str, int]) -> str:
     where = ", ".join(f"{name} {way} {size_text(extra)}" for name, extra in elsewhere.items())
     return f"{size_text(missing)} of it used other links: {where} beyond the plan"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from railgauge.topo.facts.sources.link_counters import LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind
 from railgauge.topo.findings.finding import Level
 
 
@@ -20,8 +20,8 @@ class LinkTraffic:
 
     host: str
     link: str
-    kind: LinkKind
-    way: Way
+    kind: CounterKind
+    way: ByteDirection
     planned_bytes: int
     seen_bytes: int | None
     level: Level

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, LinkCounters
 
 OLD_WRAP = 1 << 32
 """Where counters of older devices wrap that do not report their width of 32 bits."""
@@ -21,7 +21,7 @@ class Passed:
     dropped: int | None = None
 
 
-def passed(before: LinkCounters | None, after: LinkCounters | None, way: Way) -> Passed:
+def passed(before: LinkCounters | None, after: LinkCounters | None, way: ByteDirection) -> Passed:
     """Compare two readings of one link; one is None if the link did not exist."""
     if before is None or after is None:
         return Passed(why="it was created meanwhile" if before is None else "it was removed meanwhile")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.jobs.hang.agreement import agreed, plain
-from railgauge.topo.jobs.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
+from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.values.printable import one_line
 
 SOURCE = "flight recorder"
@@ -60,7 +60,7 @@ def rank_of(name: str, path: str) -> int:
 class FlightDumps:
     """Reads the dumps of a job's ranks into a scene."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: JobState) -> None:
         self._scene = scene
         self._whole: dict[int, bool] = {}  # by rank: whether its ring has lost nothing
 
@@ -106,14 +106,14 @@ class FlightDumps:
                         lane.tracks.setdefault(rank, Track(0, 0))
 
 
-def _communicator(scene: Scene, name: str, about: str, ranks: tuple[int, ...]) -> Communicator:
+def _communicator(scene: JobState, name: str, about: str, ranks: tuple[int, ...]) -> JobCommunicator:
     """Groups that were split off one another may have the same name; their ranks distinguish them."""
     known = scene.communicators.get(f"group {name}")
     key = f"group {name}" if known is None or known.ranks in ((), ranks) else f"group {name} {ranks}"
-    return scene.communicator(key, SOURCE, Communicator(name, "process group", about, JOB, ranks=ranks))
+    return scene.communicator(key, SOURCE, JobCommunicator(name, "process group", about, JOB, ranks=ranks))
 
 
-def _put(comm: Communicator, rank: int, entries: list[_Entry]) -> None:
+def _put(comm: JobCommunicator, rank: int, entries: list[_Entry]) -> None:
     collectives = [one for one in entries if one.peers is None]
     if collectives:
         comm.lane().put(rank, _track(collectives))

@@ -108,7 +108,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Communicator:
+class JobCommunicator:
     """A communicator of NCCL, a process group of PyTorch, or one of railgauge's own.
 
     size and ranks: None and () if unknown. nodes: by rank, if known; node_count: of
@@ -158,14 +158,14 @@ class Communicator:
 
 
 @dataclass(slots=True)
-class Scene:
+class JobState:
     """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets."""
 
-    communicators: dict[str, Communicator] = field(default_factory=dict)
+    communicators: dict[str, JobCommunicator] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     bootstraps: dict[str, str] = field(default_factory=dict)
 
-    def communicator(self, key: str, source: str, told: Communicator) -> Communicator:
+    def communicator(self, key: str, source: str, told: JobCommunicator) -> JobCommunicator:
         """The communicator of that key, with the facts of `source` if they were unknown."""
         found = self.communicators.setdefault(key, told)
         found.sources[source] = None

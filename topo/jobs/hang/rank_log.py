@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from railgauge.topo.jobs.hang.model import Call, Communicator, Scene, State, Status, Track
+from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.jobs.hang.watchdog import Watchdogs
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
-from railgauge.topo.jobs.logs.line import Line, messages
+from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.log import BOOTSTRAP
 from railgauge.topo.jobs.logs.scan import lines_with, whole_lines
 
@@ -84,7 +84,7 @@ class RankLog:
                     told = self._take(line) or told
         return told
 
-    def put(self, scene: Scene) -> None:
+    def put(self, scene: JobState) -> None:
         """Add the logs' facts to a scene."""
         scene.bootstraps |= self._bootstraps
         uncounted = {member.comm for place, member in self._members.items() if place in self._with_peers}
@@ -102,7 +102,7 @@ class RankLog:
             )
         self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=None))
 
-    def _take(self, line: Line) -> bool:
+    def _take(self, line: LogLine) -> bool:
         text = line.text
         if found := CALL.search(text):
             self._call(line, found)
@@ -114,7 +114,7 @@ class RankLog:
             return self._watchdogs.read(text)
         return True
 
-    def _member(self, line: Line, found: re.Match[str]) -> None:
+    def _member(self, line: LogLine, found: re.Match[str]) -> None:
         place = line.host, line.pid, found["pointer"]
         starts = "Init START" in line.text
         status = Status.STARTING if starts else Status.RUNNING if "Init COMPLETE" in line.text else Status.LEFT
@@ -124,7 +124,7 @@ class RankLog:
         comm = self._names.name(line.host, line.pid, found)
         self._members[place] = _Member(comm, int(found["rank"]), int(found["size"]), line.host, status)
 
-    def _call(self, line: Line, found: re.Match[str]) -> None:
+    def _call(self, line: LogLine, found: re.Match[str]) -> None:
         place = line.host, line.pid, found["pointer"]
         name, dtype, op = found["name"], int(found["dtype"]), int(found["op"])
         if name in BETWEEN_PEERS:
@@ -145,8 +145,8 @@ class RankLog:
         if len(calls) > KEPT:
             del calls[next(iter(calls))]
 
-    def _put_member(self, scene: Scene, place: Place, member: _Member, *, counted: bool) -> None:
-        comm = scene.communicator(member.comm, SOURCE, Communicator(member.comm, size=member.size))
+    def _put_member(self, scene: JobState, place: Place, member: _Member, *, counted: bool) -> None:
+        comm = scene.communicator(member.comm, SOURCE, JobCommunicator(member.comm, size=member.size))
         comm.nodes.setdefault(member.rank, member.host)
         comm.status[member.rank] = member.status
         if counted and member.status is Status.RUNNING:

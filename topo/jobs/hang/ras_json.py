@@ -7,7 +7,7 @@ Source: NCCL's src/ras/client_support.cc; the codes of `init_state` and `async_e
 from typing import Any
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.jobs.hang.model import Communicator, Scene, Status, Track
+from railgauge.topo.jobs.hang.model import JobCommunicator, JobState, Status, Track
 from railgauge.topo.jobs.hang.ras_looks import SOURCE
 from railgauge.topo.values.printable import one_line
 
@@ -23,7 +23,7 @@ RESULTS = {
 MOST_RANKS = 1 << 20
 
 
-def read_ras_json(scene: Scene, document: dict[str, Any], path: str) -> None:
+def read_ras_json(scene: JobState, document: dict[str, Any], path: str) -> None:
     """Read a document; InputError if it is not as NCCL writes it."""
     try:
         for one in document["communicators"]:
@@ -34,12 +34,12 @@ def read_ras_json(scene: Scene, document: dict[str, Any], path: str) -> None:
         raise InputError(f"not the JSON of ncclras: {error}", path) from None
 
 
-def _communicator(scene: Scene, told: dict[str, Any]) -> None:
+def _communicator(scene: JobState, told: dict[str, Any]) -> None:
     size = int(told["size"])
     if not 0 < size <= MOST_RANKS:
         raise ValueError(f"a communicator of {size} ranks")
     name = f"0x{int(told['hash'], 16):x}"
-    comm = scene.communicator(name, SOURCE, Communicator(name, size=size))
+    comm = scene.communicator(name, SOURCE, JobCommunicator(name, size=size))
     for one in told["ranks"]:
         rank = int(one["rank"])
         comm.nodes[rank] = one_line(str(one["host"]))
@@ -52,7 +52,7 @@ def _communicator(scene: Scene, told: dict[str, Any]) -> None:
         _missing(comm, rank, one)
 
 
-def _status(comm: Communicator, rank: int, told: dict[str, Any]) -> None:
+def _status(comm: JobCommunicator, rank: int, told: dict[str, Any]) -> None:
     state, error = int(told["init_state"]), int(told["async_error"])
     if told["abort_flag"] or told["finalize_called"] or told["destroy_flag"]:
         comm.status[rank] = Status.LEFT
@@ -63,7 +63,7 @@ def _status(comm: Communicator, rank: int, told: dict[str, Any]) -> None:
             comm.trouble[rank] = RESULTS.get(code, f"error {code}")
 
 
-def _missing(comm: Communicator, rank: int, told: dict[str, Any]) -> None:
+def _missing(comm: JobCommunicator, rank: int, told: dict[str, Any]) -> None:
     how = told["status"]
     if how["considered_dead"] or how["unresponsive"]:
         comm.status[rank] = Status.DEAD if how["considered_dead"] else Status.SILENT

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 
-from railgauge.topo.jobs.hang.model import Communicator, Scene, Status
+from railgauge.topo.jobs.hang.model import JobCommunicator, JobState, Status
 
 SOURCE = "RAS"
 PASSING = (Status.STARTING, Status.LEFT)
@@ -19,9 +19,9 @@ PASSING = (Status.STARTING, Status.LEFT)
 class Looks:
     """The looks at one job, each read into `scene` inside of `look`."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: JobState) -> None:
         self._scene = scene
-        self._before: dict[str, Communicator] | None = None
+        self._before: dict[str, JobCommunicator] | None = None
 
     @contextmanager
     def look(self) -> Iterator[None]:
@@ -37,10 +37,10 @@ class Looks:
         self._before = deepcopy(told)
         if before is not None:
             for key, comm in told.items():
-                _compare(before.get(key, Communicator(comm.id)), comm)
+                _compare(before.get(key, JobCommunicator(comm.id)), comm)
 
 
-def _compare(before: Communicator, now: Communicator) -> None:
+def _compare(before: JobCommunicator, now: JobCommunicator) -> None:
     for name, lane in now.lanes.items():
         earlier = before.lane(name)
         for rank, track in lane.tracks.items():

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from railgauge.topo.jobs.hang.model import COLLECTIVES, GONE, Communicator, Lane, Scene, Status, Track, counted
+from railgauge.topo.jobs.hang.model import COLLECTIVES, GONE, JobCommunicator, JobState, Lane, Status, Track, counted
 from railgauge.topo.jobs.hang.ras_looks import SOURCE
 from railgauge.topo.values.cpuset import from_list
 from railgauge.topo.values.printable import one_line
@@ -56,12 +56,12 @@ class _Values:
 class RasText:
     """Reads the lines of one output of ncclras into a scene."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: JobState) -> None:
         self._scene = scene
         self._groups: dict[str, tuple[int, int]] = {}
         self._sections: set[str] = set()
         self._dead: set[str] = set()
-        self._comm: Communicator | None = None
+        self._comm: JobCommunicator | None = None
         self._section = ""
         self._lane: str | None = None
         self._values = _Values()
@@ -98,7 +98,7 @@ class RasText:
             return
         if status == "INIT":  # a communicator without a problem has only this row
             name = f"number {group}"
-            comm = self._scene.communicator(name, SOURCE, Communicator(name, "RAS's group", size=size))
+            comm = self._scene.communicator(name, SOURCE, JobCommunicator(name, "RAS's group", size=size))
             comm.status = dict.fromkeys(range(size), Status.STARTING)
             return
         of = f"{counted(int(found[2]), 'communicator')} of {counted(size, 'rank')} each"
@@ -108,10 +108,10 @@ class RasText:
         self._settle()
         name = f"0x{int(found[2], 16):x}"
         size, nodes = self._groups.get(found[1], (None, None))
-        self._comm = self._scene.communicator(name, SOURCE, Communicator(name, size=size, node_count=nodes))
+        self._comm = self._scene.communicator(name, SOURCE, JobCommunicator(name, size=size, node_count=nodes))
         self._section = found[3]
 
-    def _of_communicator(self, comm: Communicator, line: str) -> None:
+    def _of_communicator(self, comm: JobCommunicator, line: str) -> None:
         if found := COUNTS.match(line):
             self._settle()
             self._lane = COLLECTIVES if found[1] == "collective" else found[1]
@@ -133,7 +133,7 @@ class RasText:
         self._value = value
         self._values.told[value] = ranks
 
-    def _rank(self, comm: Communicator, rank: int, found: re.Match[str]) -> None:
+    def _rank(self, comm: JobCommunicator, rank: int, found: re.Match[str]) -> None:
         said = found[2] or ""
         if found[4]:
             comm.nodes[rank] = found[4]

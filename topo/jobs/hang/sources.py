@@ -18,7 +18,7 @@ from railgauge.topo.files.compression import is_archive
 from railgauge.topo.files.input_file import BLOCK, blocks
 from railgauge.topo.files.json_value import json_value
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
-from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
 from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
@@ -34,7 +34,7 @@ KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_conf
 FEW = 4
 
 
-ReadDocument = Callable[[Scene, bytes, str], None]
+ReadDocument = Callable[[JobState, bytes, str], None]
 """Takes a document of one schema of railgauge into a scene; InputError when it is not as its schema says."""
 NOTHING = (
     "no data of a stuck job: give flight records of PyTorch (nccl_trace_rank_N), what ncclras prints, NCCL "
@@ -46,7 +46,7 @@ class Sources:
     """Reads what it is given into `scene`. documents: how to read railgauge's own documents, by their schema."""
 
     def __init__(self, documents: Mapping[str, ReadDocument]) -> None:
-        self.scene = Scene()
+        self.scene = JobState()
         self._documents = documents
         self._log = RankLog()
         self._flight_dumps = FlightDumps(self.scene)
@@ -70,7 +70,7 @@ class Sources:
         """Read what RAS answered."""
         self._any(iter([report]), path)
 
-    def finish(self) -> Scene:
+    def finish(self) -> JobState:
         """The scene, all sources laid together; InputError when nothing could be read."""
         if self._unknown:
             some = ", ".join(self._unknown[:FEW])

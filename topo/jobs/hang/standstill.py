@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import combinations
 
 from railgauge.topo.jobs.hang.agreement import Terms, parting
-from railgauge.topo.jobs.hang.model import GONE, JOB, Call, Communicator, Lane, Scene, State, Status
+from railgauge.topo.jobs.hang.model import GONE, JOB, Call, JobCommunicator, JobState, Lane, State, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Hold:
     call: how one rank called it; None where calls are only counted.
     """
 
-    comm: Communicator
+    comm: JobCommunicator
     name: str
     lane: Lane
     number: int
@@ -65,7 +65,7 @@ class Hold:
 class Standstill:
     """A scene, and what of it stands still."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: JobState) -> None:
         self.scene = scene
 
     @cached_property
@@ -79,7 +79,7 @@ class Standstill:
         )
 
     @cached_property
-    def partings(self) -> tuple[tuple[Communicator, Lane, int, dict[Terms, list[int]]], ...]:
+    def partings(self) -> tuple[tuple[JobCommunicator, Lane, int, dict[Terms, list[int]]], ...]:
         """The first operation of each lane that ranks called differently."""
         found = []
         held = {id(hold.lane): hold.number for hold in self.holds}
@@ -121,7 +121,7 @@ def _are_swapped(one: Hold, two: Hold) -> bool:
     return one.comm is two.comm and set(one.behind) <= set(two.waiting) and set(two.behind) <= set(one.waiting)
 
 
-def _hold(comm: Communicator, name: str, lane: Lane) -> Hold | None:
+def _hold(comm: JobCommunicator, name: str, lane: Lane) -> Hold | None:
     number = _number(lane)
     if number is None:
         return None
@@ -139,7 +139,7 @@ def _hold(comm: Communicator, name: str, lane: Lane) -> Hold | None:
     return Hold(comm=comm, name=name, lane=lane, number=number, call=call, **{k: tuple(v) for k, v in sides.items()})
 
 
-def _others(comm: Communicator, lane: Lane) -> dict[str, list[int]]:
+def _others(comm: JobCommunicator, lane: Lane) -> dict[str, list[int]]:
     """Those that are not in the lane, by their status; those that have left are not waited for."""
     kinds: dict[Status | None, str] = {None: "silent", Status.RUNNING: "untold", Status.STARTING: "untold"}
     kinds |= dict.fromkeys(GONE, "gone")

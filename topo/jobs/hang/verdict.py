@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.hang.model import Scene, counted
+from railgauge.topo.jobs.hang.model import JobState, counted
 from railgauge.topo.jobs.hang.rules.rules import RULES
 from railgauge.topo.jobs.hang.standstill import Standstill
 
@@ -12,22 +12,22 @@ SEVERITY = (Level.FAIL, Level.WARN, Level.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HangVerdict:
     """findings: the worst first."""
 
     text: str
     findings: tuple[Finding, ...]
 
 
-def verdict(scene: Scene) -> Verdict:
+def verdict(scene: JobState) -> HangVerdict:
     """Judge a scene."""
     standstill = Standstill(scene)
     found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
     found.sort(key=lambda one: SEVERITY.index(one.level))
-    return Verdict(found[0].message if found else _nothing(scene), tuple(found))
+    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found))
 
 
-def _nothing(scene: Scene) -> str:
+def _nothing(scene: JobState) -> str:
     """What it means that nothing was found."""
     many = counted(len(scene.communicators), "communicator")
     tracks = [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from railgauge.topo.jobs.hang.agreement import SIDES
-from railgauge.topo.jobs.hang.model import JOB, Call, Communicator, Scene, State, Track
+from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Track
 
 SOURCE = "watchdog"
 WORLD = "default_pg"
@@ -72,7 +72,7 @@ class Watchdogs:
             self._group(text, found)
         return found is not None
 
-    def put(self, scene: Scene, job_size: int | None) -> None:
+    def put(self, scene: JobState, job_size: int | None) -> None:
         """Add their facts to a scene; job_size: how many ranks the job has, where that is known.
 
         Otherwise a rank that is missing among others shows that it has at least those.
@@ -104,7 +104,7 @@ class Watchdogs:
             stuck.enqueued = int(found["enqueued"] or 0)
 
 
-def _put_stuck(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> None:
+def _put_stuck(scene: JobState, rank: int, stuck: _Stuck, job_size: int | None) -> None:
     call = stuck.call
     if call.name in ("send", "recv"):
         scene.note(f"the watchdog of rank {rank} gave up on {call.name} #{call.number}")
@@ -115,7 +115,7 @@ def _put_stuck(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> 
         scene.note(f"{comm.title}: the sources disagree on the operation of rank {rank}")
 
 
-def _group_of(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> Communicator:
+def _group_of(scene: JobState, rank: int, stuck: _Stuck, job_size: int | None) -> JobCommunicator:
     """The process group: one from flight records that has this rank, if any."""
     known = [one for one in scene.communicators.values() if one.numbering == JOB and one.id == stuck.group]
     for comm in known:
@@ -123,7 +123,7 @@ def _group_of(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> C
             comm.sources[SOURCE] = None
             return comm
     size = job_size if stuck.about == WORLD else None
-    told = Communicator(stuck.group or "without a name", "process group", stuck.about, JOB, size)
+    told = JobCommunicator(stuck.group or "without a name", "process group", stuck.about, JOB, size)
     return scene.communicator(f"group {stuck.group}", SOURCE, told)
 
 

@@ -28,7 +28,7 @@ WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"
 
 
-class Connection(NamedTuple):
+class LoggedConnection(NamedTuple):
     """One side of a connection, as a rank logs it. `end` is "send", "receive", or "" if one side logs for both.
 
     channel: -1 if not logged. comm: its communicator, "" if unknown. host: of the rank that
@@ -59,7 +59,7 @@ class Connection(NamedTuple):
         return self.target if self.end == "receive" else self.source
 
 
-class Traffic(NamedTuple):
+class LoggedTraffic(NamedTuple):
     """The common properties of connections that are counted and not kept."""
 
     host: str
@@ -67,16 +67,16 @@ class Traffic(NamedTuple):
     via: str
 
 
-class Connections:
+class LoggedConnections:
     """The connections of a log, the first MOST one by one, the others by what they have in common."""
 
     def __init__(self) -> None:
-        self.kept: dict[Connection, None] = {}
-        self._beyond: Counter[Traffic] = Counter()
+        self.kept: dict[LoggedConnection, None] = {}
+        self._beyond: Counter[LoggedTraffic] = Counter()
         self._told: Counter[tuple[bytes, bytes]] = Counter()  # counted and not yet understood
 
     @property
-    def beyond(self) -> Counter[Traffic]:
+    def beyond(self) -> Counter[LoggedTraffic]:
         """Those that are counted and not kept."""
         self._understand()
         return self._beyond
@@ -84,7 +84,7 @@ class Connections:
     def _understand(self) -> None:
         for (host, behind), times in self._told.items():
             if way := WAY.match(behind.decode("utf-8", "replace")):
-                self._beyond[Traffic(host.decode("utf-8", "replace"), way[1] or "", way[2])] += times
+                self._beyond[LoggedTraffic(host.decode("utf-8", "replace"), way[1] or "", way[2])] += times
         self._told.clear()
 
     @property
@@ -99,7 +99,7 @@ class Connections:
             return False
         channel = int(found["channel"]) if found["channel"] else -1
         ranks = int(found["source"]), int(found["target"])
-        self.kept[Connection(comm, channel, *ranks, found["end"] or "", found["via"], host)] = None
+        self.kept[LoggedConnection(comm, channel, *ranks, found["end"] or "", found["via"], host)] = None
         return True
 
     def count(self, block: bytes) -> int:
@@ -110,9 +110,9 @@ class Connections:
             self._understand()
         return len(told)
 
-    def traffic(self) -> Iterator[tuple[Traffic, int]]:
+    def traffic(self) -> Iterator[tuple[LoggedTraffic, int]]:
         """All of them, folded by what they have in common."""
-        kept = Counter(Traffic(one.host, one.end, one.via) for one in self.kept)
+        kept = Counter(LoggedTraffic(one.host, one.end, one.via) for one in self.kept)
         yield from (kept + self.beyond).items()
 
 

@@ -20,7 +20,7 @@ CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
 """A header that another rank's begins in the middle of: what was written of it runs into the next one's host."""
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A message of NCCL and its origin; a WARN begins with the source's file and line.
 
     `level` is "" for a line without NCCL's header; host is "" when unnamed.
@@ -34,19 +34,19 @@ class Line(NamedTuple):
     device: int | None = None
 
 
-def messages(raw: bytes) -> Iterator[Line]:
-    """The messages of a line: one, several where ranks cut into each other, or a Line without level."""
+def messages(raw: bytes) -> Iterator[LogLine]:
+    """The messages of a line: one, several where ranks cut into each other, or a LogLine without level."""
     text = COLOURS.sub("", raw.decode("utf-8", "replace")).rstrip()
     if text.startswith("{"):
         text = CONTAINER.split(text, maxsplit=1)[0]
     headers = list(_headers(text))
     if not headers:
-        yield Line(text.strip())
+        yield LogLine(text.strip())
         return
     glued = [_glued(header, text) for header in headers]
     begins = [header.start() + size for header, size in zip(headers, glued, strict=True)]
     for header, size, end in zip(headers, glued, [*begins[1:], len(text)], strict=True):
-        yield Line(
+        yield LogLine(
             (header["source"] or "") + text[header.end() : end].strip(),
             header["level"],
             (header["host"] or "")[size:],

@@ -10,8 +10,8 @@ from railgauge.topo.findings.card import WARN, Pattern
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
-from railgauge.topo.jobs.logs.connections import Connections
-from railgauge.topo.jobs.logs.line import Line, messages
+from railgauge.topo.jobs.logs.connections import LoggedConnections
+from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.scan import lines
 from railgauge.topo.values.cpuset import from_list
@@ -108,7 +108,7 @@ class Log:
         self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
         self.sightings: dict[str, Sighting] = {}
         self.leaves = False
-        self.connections = Connections()
+        self.connections = LoggedConnections()
         self.outputs = Outputs()
         self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
@@ -136,7 +136,7 @@ class Log:
             for message in messages(raw):
                 self._take(message)
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: LogLine) -> None:
         if line.level:
             self.messages += 1
         if line.host:
@@ -149,7 +149,7 @@ class Log:
             self._facts(line)
         self._error(line)
 
-    def _facts(self, line: Line) -> None:
+    def _facts(self, line: LogLine) -> None:
         text, host = line.text, line.host
         if found := INIT.search(text):
             self._rank(line, found)
@@ -175,7 +175,7 @@ class Log:
         else:
             self._graphs(line)
 
-    def _graphs(self, line: Line) -> None:
+    def _graphs(self, line: LogLine) -> None:
         text, host = line.text, line.host
         if found := RING.search(text):
             self.rings[int(found[1])] = tuple(map(int, found[2].split()))
@@ -208,10 +208,10 @@ class Log:
             self.releases[f"NCCL {code // 10000}.{code // 100 % 100}.{code % 100}"].add("")
         self.outputs.read(text)
 
-    def _comm(self, line: Line) -> str:
+    def _comm(self, line: LogLine) -> str:
         return self._threads.get((line.host, line.pid, line.thread), "")
 
-    def _rank(self, line: Line, found: re.Match[str]) -> None:
+    def _rank(self, line: LogLine, found: re.Match[str]) -> None:
         rank, size = int(found["rank"]), int(found["size"])
         comm = self._names.name(line.host, line.pid, found)
         if "COMPLETE" not in line.text:  # the first line of a start; before 2.18 there is the last one alone
@@ -221,7 +221,7 @@ class Log:
         bus_id = found["bus_id"] or (known.bus_id if known else "")
         self.ranks[comm, rank] = Rank(comm, rank, size, line.host, line.pid, device, bus_id)
 
-    def _error(self, line: Line) -> None:
+    def _error(self, line: LogLine) -> None:
         key = line.level, line.text[:LONGEST_MESSAGE]
         if key not in self._known:
             sighting = self._sighting(*key)

@@ -23,7 +23,7 @@ from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.jobs.logs.catalogue import other_causes_of
-from railgauge.topo.jobs.logs.connections import GDR, Traffic, transport
+from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
 
 SLOWER = 2.0
@@ -45,7 +45,7 @@ HEALTH = ("bandwidth is degraded", "a route is recovering", "a route is unhealth
 """NVML's fabric health mask: two bits each, of which 1 says yes (nvmlGpuFabricInfo_v2)."""
 
 
-def oddities(log: Log, network: Counter[Traffic], rdma: str) -> tuple[Finding, ...]:
+def oddities(log: Log, network: Counter[LoggedTraffic], rdma: str) -> tuple[Finding, ...]:
     """The findings, the worst first. A look that fails is UNKNOWN under the first id that it could give."""
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
         (OTHER_WARNING, lambda: _errors(log)),
@@ -102,7 +102,7 @@ def _sockets(log: Log, rdma: str) -> Iterator[Finding]:
         )
 
 
-def _gdr(log: Log, network: Counter[Traffic]) -> Iterator[Finding]:
+def _gdr(log: Log, network: Counter[LoggedTraffic]) -> Iterator[Finding]:
     over = {one: times for one, times in network.items() if not one.via.startswith("NET/Socket")}
     without = {one for one in over if GDR not in one.via}
     disabled = {host for (host, _), on in log.hca_gdr.items() if not on}
@@ -117,7 +117,7 @@ def _gdr(log: Log, network: Counter[Traffic]) -> Iterator[Finding]:
         yield _asymmetric(set(over), without)
 
 
-def _asymmetric(over: set[Traffic], without: set[Traffic]) -> Finding:
+def _asymmetric(over: set[LoggedTraffic], without: set[LoggedTraffic]) -> Finding:
     """Some connections have it: what those without it have in common says why."""
     effect = "those without it are staged through host memory, and slow down their rings"
     for card, said, part in (

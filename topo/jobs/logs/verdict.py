@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.logs.connections import GDR, Traffic, transport
+from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
 
@@ -28,7 +28,7 @@ GDR_WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class LogVerdict:
     """rdma and gdr: a key of RDMA_WORDS and of GDR_WORDS. `findings`: the worst first."""
 
     rdma: str
@@ -37,15 +37,15 @@ class Verdict:
     text: str
 
 
-def verdict(log: Log) -> Verdict:
+def verdict(log: Log) -> LogVerdict:
     """Judge a log."""
     network = Counter({one: times for one, times in log.connections.traffic() if one.via.startswith("NET/")})
     rdma, gdr = _rdma(log, network), _gdr(log, network)
     found = oddities(log, network, rdma)
-    return Verdict(rdma=rdma, gdr=gdr, findings=found, text=_text(log, network, rdma, gdr, found))
+    return LogVerdict(rdma=rdma, gdr=gdr, findings=found, text=_text(log, network, rdma, gdr, found))
 
 
-def _rdma(log: Log, network: Counter[Traffic]) -> str:
+def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
     if network:
         socket = [one.via.startswith(SOCKET) for one in network]
         return "no" if all(socket) else "partly" if any(socket) else "yes"
@@ -59,7 +59,7 @@ def _rdma(log: Log, network: Counter[Traffic]) -> str:
     return "no" if log.without_rdma else "unknown"
 
 
-def _gdr(log: Log, network: Counter[Traffic]) -> str:
+def _gdr(log: Log, network: Counter[LoggedTraffic]) -> str:
     over_rdma = [GDR in one.via for one in network if not one.via.startswith(SOCKET)]
     if over_rdma:
         return "yes" if all(over_rdma) else "partly" if any(over_rdma) else "no"
@@ -68,7 +68,7 @@ def _gdr(log: Log, network: Counter[Traffic]) -> str:
     return "unknown"
 
 
-def _text(log: Log, network: Counter[Traffic], rdma: str, gdr: str, found: tuple[Finding, ...]) -> str:
+def _text(log: Log, network: Counter[LoggedTraffic], rdma: str, gdr: str, found: tuple[Finding, ...]) -> str:
     if log.outputs.any and not log.messages:
         said = []
     else:

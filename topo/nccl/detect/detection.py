@@ -28,6 +28,7 @@ class Detection:
         self._reader = reader
         self._paths: dict[str, str | None] = {}
         self._functions: dict[str, PciFunction] = {}
+        self._placed: dict[str, PciFunction] = {}  # without the ports that are only the other end of a link
         self._attributes: dict[str, tuple[tuple[str, str], ...]] = {}
         self._affinities: dict[str, tuple[tuple[str, str], ...]] = {}
 
@@ -40,10 +41,11 @@ class Detection:
 
     def device_at(self, path: str) -> PciFunction:
         """The PCI device at a real path in sysfs."""
-        device = self._function(path)
-        if self._reader.realpath(path) is None or None in (device.pci_class, device.vendor, device.device):
-            self.partial[device.bus_id] = None
-        return device
+        if path not in self._placed:
+            device = self._placed[path] = self._function(path)
+            if self._reader.realpath(path) is None or None in (device.pci_class, device.vendor, device.device):
+                self.partial[device.bus_id] = None
+        return self._placed[path]
 
     def _function(self, path: str) -> PciFunction:
         if path not in self._functions:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from railgauge.topo.values.busid import next_bus_id
 from railgauge.topo.xml.topology import Topology, host_of
-from railgauge.topo.xml.tree import Tree, thaw
+from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 MOST_PORTS = 4  # NCCL_NET_MAX_DEVS_PER_NIC
 
@@ -20,7 +20,7 @@ MOST_PORTS = 4  # NCCL_NET_MAX_DEVS_PER_NIC
 def merge_nics(topology: Topology) -> Topology:
     """The topology with the ports of each card merged; cards with one port stay as they are."""
     root = thaw(topology.root)
-    ports: dict[int | str, list[tuple[int, Tree]]] = {}
+    ports: dict[int | str, list[tuple[int, ElementBuilder]]] = {}
     for cpu in root.all("cpu"):
         ports.setdefault(host_of(cpu.get("host_hash")), []).extend(_ports(cpu, topology.path))
     for numbered in ports.values():
@@ -31,11 +31,11 @@ def merge_nics(topology: Topology) -> Topology:
     return replace(topology, root=root.freeze())
 
 
-def _ports(cpu: Tree, path: str | None) -> Iterator[tuple[int, Tree]]:
+def _ports(cpu: ElementBuilder, path: str | None) -> Iterator[tuple[int, ElementBuilder]]:
     return ((net.integer("dev", path), net) for net in cpu.walk() if net.name == "net" and net.get("dev"))
 
 
-def _cards(ports: list[Tree]) -> Iterator[list[Tree]]:
+def _cards(ports: list[ElementBuilder]) -> Iterator[list[ElementBuilder]]:
     """The ports that make one card each, two to four of them."""
     left = list(ports)
     while left:
@@ -45,7 +45,7 @@ def _cards(ports: list[Tree]) -> Iterator[list[Tree]]:
             yield card
 
 
-def _share_card(one: Tree, other: Tree) -> bool:
+def _share_card(one: ElementBuilder, other: ElementBuilder) -> bool:
     """Whether two ports are on one device, or on functions of one that differ in the last digit of the bus id."""
     if one.parent is other.parent:
         return True
@@ -54,7 +54,7 @@ def _share_card(one: Tree, other: Tree) -> bool:
     return ends[0] is not None and ends[1] is not None and ends[0][:-1] == ends[1][:-1]
 
 
-def _add_card(root: Tree, card: list[Tree], dev: int, path: str | None) -> None:
+def _add_card(root: ElementBuilder, card: list[ElementBuilder], dev: int, path: str | None) -> None:
     holder = card[0].parent if all(port.parent is card[0].parent for port in card) else _new_device(root, card[0])
     merged = (holder or root).add("net", *card[0].attributes.items())
     merged.put("name", "+".join(port.get("name") or "" for port in card))
@@ -64,7 +64,7 @@ def _add_card(root: Tree, card: list[Tree], dev: int, path: str | None) -> None:
         port.put("net", "0")
 
 
-def _new_device(root: Tree, port: Tree) -> Tree | None:
+def _new_device(root: ElementBuilder, port: ElementBuilder) -> ElementBuilder | None:
     """The <nic> of a PCI device beside the port's, with its attributes and the next free bus id."""
     function = next((tree for tree in port.above() if tree.name == "pci"), None)
     if function is None or function.parent is None:

@@ -7,13 +7,13 @@ a PCI device's class, a GPU's rank and a NIC's dev.
 """
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_pci import upper_switch
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.nics import Nic
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.tree import TRIMMED, Tree, thaw, trim
+from railgauge.topo.xml.tree import TRIMMED, ElementBuilder, thaw, trim
 
 NO_NODE = "-1"  # the kernel's word for no NUMA node; where it is unreadable NCCL writes "", and counts 0
 KEEP = "keep"  # NCCL's mark of used elements; not written to files
@@ -26,13 +26,13 @@ class RankTree:
     """
 
     def __init__(self, detection: Detection, file: Element | None = None) -> None:
-        self.root = thaw(file) if file else Tree("system", [("version", "1")])
-        self.unplaced: Tree | None = None
+        self.root = thaw(file) if file else ElementBuilder("system", [("version", "1")])
+        self.unplaced: ElementBuilder | None = None
         self._detection = detection
         self._file = file
-        self._used: list[Tree] = []
-        self._devices: dict[str | None, Tree] = {}  # <pci> by bus id; of several the first, as in NCCL
-        self._nets: dict[str | None, Tree] = {}  # <net> by name
+        self._used: list[ElementBuilder] = []
+        self._devices: dict[str | None, ElementBuilder] = {}  # <pci> by bus id; of several the first, as in NCCL
+        self._nets: dict[str | None, ElementBuilder] = {}  # <net> by name
         for node in self.root.walk() if file else ():
             index, key = (self._devices, "busid") if node.name == "pci" else (self._nets, "name")
             if node.name in ("pci", "net"):
@@ -41,7 +41,7 @@ class RankTree:
         for cpu in self.root.all("cpu"):
             cpu.attributes.update(self._host)
 
-    def add_gpu(self, gpu: Gpu, rank: int) -> None:
+    def add_gpu(self, gpu: NvmlGpu, rank: int) -> None:
         """Place the rank's GPU."""
         holder = self.device(gpu.bus_id, DISPLAY)
         node = holder.first("gpu") or holder.add("gpu")
@@ -53,7 +53,7 @@ class RankTree:
         node.put("rank", str(rank))
         node.fill(("gdr", "0" if gpu.gdr is False else "1"))
 
-    def _add_nvlinks(self, node: Tree, gpu: Gpu) -> None:
+    def _add_nvlinks(self, node: ElementBuilder, gpu: NvmlGpu) -> None:
         if not node.first("nvlink"):
             for target, count in gpu.nvlinks:
                 node.add("nvlink", ("target", target), ("count", str(count)))
@@ -76,7 +76,7 @@ class RankTree:
         node.put("dev", str(dev))
         node.fill(*nic.attributes)
 
-    def add_cpu(self, numa_id: str) -> Tree:
+    def add_cpu(self, numa_id: str) -> ElementBuilder:
         """The <cpu> of a NUMA node with all its facts, created if missing."""
         cpu = next((cpu for cpu in self.root.all("cpu") if cpu.get("numaid") == numa_id), None)
         if cpu is None and self.unplaced and numa_id == NO_NODE:
@@ -85,7 +85,7 @@ class RankTree:
         self._complete(cpu)
         return cpu
 
-    def trimmed(self, *, keep_cpus: bool = False) -> Tree:
+    def trimmed(self, *, keep_cpus: bool = False) -> ElementBuilder:
         """The tree without elements of the file that this machine does not use."""
         if self._file is None:
             return self.root
@@ -97,16 +97,16 @@ class RankTree:
             tree.attributes.pop(KEEP, None)
         return kept
 
-    def device(self, bus_id: str, fallback_class: str) -> Tree:
+    def device(self, bus_id: str, fallback_class: str) -> ElementBuilder:
         """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` if sysfs has none."""
         node = self._devices.get(bus_id)
         if node is None:
-            node = Tree("pci", [("busid", bus_id), ("class", fallback_class)])
+            node = ElementBuilder("pci", [("busid", bus_id), ("class", fallback_class)])
             self._place(node, self._detection.device(bus_id))
         self._complete(node)
         return node
 
-    def _place(self, node: Tree, device: PciFunction | None) -> None:
+    def _place(self, node: ElementBuilder, device: PciFunction | None) -> None:
         """Add a device, and the missing switches above it, below their CPU."""
         if device is None:
             self._detection.unknown[node.get("busid") or ""] = None
@@ -118,16 +118,16 @@ class RankTree:
             self._switch(self._detection.device_at(above)).insert(node)
         self._devices[node.get("busid")] = node
 
-    def _switch(self, device: PciFunction) -> Tree:
+    def _switch(self, device: PciFunction) -> ElementBuilder:
         """The <pci> of a switch by its upstream port."""
         known = self._devices.get(device.bus_id)
         if known is not None:
             return known
-        made = Tree("pci", [("busid", device.bus_id)])
+        made = ElementBuilder("pci", [("busid", device.bus_id)])
         self._place(made, device)
         return made
 
-    def _complete(self, node: Tree) -> None:
+    def _complete(self, node: ElementBuilder) -> None:
         """Fill what a <pci> or <cpu> and those above it lack."""
         if node.name == "cpu":
             node.fill(*self._detection.cpu(node.get("numaid") or ""))
@@ -137,7 +137,7 @@ class RankTree:
             if node.parent:
                 self._complete(node.parent)
 
-    def _describe(self, node: Tree, device: PciFunction | None) -> None:
+    def _describe(self, node: ElementBuilder, device: PciFunction | None) -> None:
         if device is None:
             node.fill(("link_speed", ""), ("link_width", ""))
             return

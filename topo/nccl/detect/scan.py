@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.affinity import allowed_cores
-from railgauge.topo.facts.sources.nvml import Gpu, no_nvml, read_gpus
+from railgauge.topo.facts.sources.nvml import NvmlGpu, no_nvml, read_gpus
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.nccl.detect.detection import Detection
@@ -23,7 +23,7 @@ from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
-from railgauge.topo.xml.tree import Tree, fuse
+from railgauge.topo.xml.tree import ElementBuilder, fuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def scan(
 
 def _gpus(
     reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None
-) -> tuple[tuple[Gpu, ...], tuple[Gpu, ...], list[str]]:
+) -> tuple[tuple[NvmlGpu, ...], tuple[NvmlGpu, ...], list[str]]:
     """All GPUs, those that take part in rank order, and remarks."""
     nvml = reader.facts("nvml")
     if gpus is not None and nvml is not None and "error" in nvml:
@@ -91,7 +91,7 @@ def _gpus(
 def _fused(
     detection: Detection,
     topo_file: Topology | None,
-    gpus: tuple[Gpu, ...],
+    gpus: tuple[NvmlGpu, ...],
     nics: tuple[Nic, ...],
     numa: tuple[NumaNode, ...],
 ) -> Element:
@@ -104,7 +104,9 @@ def _fused(
     return root.freeze()
 
 
-def _rank_tree(detection: Detection, file: Element | None, gpu: Gpu, rank: int, nics: tuple[Nic, ...]) -> Tree:
+def _rank_tree(
+    detection: Detection, file: Element | None, gpu: NvmlGpu, rank: int, nics: tuple[Nic, ...]
+) -> ElementBuilder:
     """The tree of one rank: its GPU, then all NICs."""
     tree = RankTree(detection, file)
     tree.add_gpu(gpu, rank)
@@ -112,7 +114,9 @@ def _rank_tree(detection: Detection, file: Element | None, gpu: Gpu, rank: int, 
     return tree.trimmed()
 
 
-def _host_tree(detection: Detection, file: Element | None, numa: tuple[NumaNode, ...], nics: tuple[Nic, ...]) -> Tree:
+def _host_tree(
+    detection: Detection, file: Element | None, numa: tuple[NumaNode, ...], nics: tuple[Nic, ...]
+) -> ElementBuilder:
     """The tree of a host without GPUs: its NUMA nodes, then all NICs (on the first with cores if unknown)."""
     tree = RankTree(detection, file)
     for node in numa:
@@ -123,7 +127,7 @@ def _host_tree(detection: Detection, file: Element | None, numa: tuple[NumaNode,
     return tree.trimmed(keep_cpus=True)
 
 
-def _unlisted(reader: Reader, gpus: tuple[Gpu, ...]) -> list[str]:
+def _unlisted(reader: Reader, gpus: tuple[NvmlGpu, ...]) -> list[str]:
     """One line on the GPUs that the kernel shows but that take no part, with the reason."""
     known = {gpu.bus_id.lower() for gpu in gpus}
     missing = [bus_id for bus_id in gpu_bus_ids(reader) if bus_id not in known]
@@ -132,7 +136,7 @@ def _unlisted(reader: Reader, gpus: tuple[Gpu, ...]) -> list[str]:
     return [f"GPU {', '.join(missing)} left out: {why}"] if missing else []
 
 
-def _host_ranks(reader: Reader, gpus: tuple[Gpu, ...]) -> str:
+def _host_ranks(reader: Reader, gpus: tuple[NvmlGpu, ...]) -> str:
     """Why no GPU takes part; "no GPU found" only if that is known."""
     why = "no GPU found"
     if gpus or gpu_bus_ids(reader):
@@ -142,7 +146,7 @@ def _host_ranks(reader: Reader, gpus: tuple[Gpu, ...]) -> str:
     return f"{why}: describing the machine for host ranks"
 
 
-def _sliced(gpus: tuple[Gpu, ...]) -> list[str]:
+def _sliced(gpus: tuple[NvmlGpu, ...]) -> list[str]:
     """A remark on GPUs in MIG mode, of which NCCL's XML has the whole GPU."""
     names = ", ".join(f"GPU{gpu.index}" for gpu in gpus if gpu.mig)
     return [f"MIG is on: {names}: MIG instances have no peer access and are shown as their whole GPU"] if names else []

@@ -13,7 +13,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_settings import in_folder
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING, VIRTUAL, NamedFile, named_file
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.nccl.detect.nics import Nic
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.element import Element
@@ -74,7 +74,7 @@ def _known(element: Element) -> Element:
 
 
 def differences(
-    file: Topology, found: tuple[Gpu, ...], chosen: tuple[Gpu, ...], nics: tuple[Nic, ...]
+    file: Topology, found: tuple[NvmlGpu, ...], chosen: tuple[NvmlGpu, ...], nics: tuple[Nic, ...]
 ) -> Iterator[str]:
     """Devices that only the file or only the machine has; `chosen` of the GPUs `found` take part."""
     described = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci" and any(pci.all("gpu"))]

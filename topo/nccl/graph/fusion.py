@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology, host_of
-from railgauge.topo.xml.tree import Tree, fuse, trim
+from railgauge.topo.xml.tree import ElementBuilder, fuse, trim
 
 
 def in_fused_order(topology: Topology) -> Element:
@@ -45,11 +45,11 @@ def _holders(element: Element, above: frozenset[int]) -> Iterator[tuple[int, fro
         yield from _holders(child, own)
 
 
-def _rank_tree(root: Element, gpu: Element, rank: int, host: int | str, holders: frozenset[int]) -> Tree:
+def _rank_tree(root: Element, gpu: Element, rank: int, host: int | str, holders: frozenset[int]) -> ElementBuilder:
     """What one rank's own XML holds: its GPU, with its rank, and all NICs of its host; `holders` are the id() of these
     and of what holds them.
     """
-    tree = Tree(root.name, root.attributes, root.line)
+    tree = ElementBuilder(root.name, root.attributes, root.line)
     for child in root.children:
         kept = None
         if _is_of(child, host):

@@ -8,13 +8,13 @@ from itertools import count
 
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
-from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.link_state import (
     RESTING,
+    EndpointKind,
     Key,
-    Kind,
     NvlinkGpu,
     NvlinkState,
     NvmlLinks,
@@ -57,7 +57,7 @@ def pci_links(topology: Topology, inventory: MachineFacts | None = None) -> list
     for pci, host, above in _placed(topology.root, HOST, None, count()):
         link = _link(pci, host, above)
         function = numbers.get(link.key[1])
-        if function and (link.kind is not Kind.NIC or function.bus_id in rdma or _has_link(function)):
+        if function and (link.kind is not EndpointKind.NIC or function.bus_id in rdma or _has_link(function)):
             link = _measured(link, function, functions)
         links.append(link)
     return links
@@ -101,20 +101,25 @@ def _link(pci: Element, host: str, above: int | None) -> PciLink:
     )
 
 
-def _kind(pci: Element) -> Kind:
+def _kind(pci: Element) -> EndpointKind:
     """What a <pci> is by what it holds, else by its class."""
     pci_class = pci.get("class") or ""
     if any(pci.all("gpu")):
-        return Kind.GPU
+        return EndpointKind.GPU
     if any(pci.all("nic")):
-        return Kind.NIC
+        return EndpointKind.NIC
     return _kind_of(pci_class, switch=any(pci.all("pci")))
 
 
-def _kind_of(pci_class: str, *, switch: bool) -> Kind:
-    kinds = ((DISPLAY, Kind.GPU), (NETWORK, Kind.NIC), (NVSWITCH, Kind.OTHER), (NVLINK_BRIDGE, Kind.OTHER))
+def _kind_of(pci_class: str, *, switch: bool) -> EndpointKind:
+    kinds = (
+        (DISPLAY, EndpointKind.GPU),
+        (NETWORK, EndpointKind.NIC),
+        (NVSWITCH, EndpointKind.OTHER),
+        (NVLINK_BRIDGE, EndpointKind.OTHER),
+    )
     found = next((kind for start, kind in kinds if pci_class.startswith(start)), None)
-    return found or (Kind.SWITCH if switch else Kind.OTHER)
+    return found or (EndpointKind.SWITCH if switch else EndpointKind.OTHER)
 
 
 def _functions(inventory: MachineFacts | None) -> dict[str, PciFunction]:
@@ -222,7 +227,7 @@ def _nvlinks(gpu: Element, key: Key, bus_id: str) -> NvlinkGpu:
     )
 
 
-def _nvml(gpu: Gpu, inventory: MachineFacts) -> NvmlLinks:
+def _nvml(gpu: NvmlGpu, inventory: MachineFacts) -> NvmlLinks:
     return NvmlLinks(
         listed=sum(link.up is not None for link in gpu.links),
         up=sum(link.up is True for link in gpu.links),
@@ -231,7 +236,7 @@ def _nvml(gpu: Gpu, inventory: MachineFacts) -> NvmlLinks:
     )
 
 
-def _is_connected(gpu: Gpu, inventory: MachineFacts) -> bool:
+def _is_connected(gpu: NvmlGpu, inventory: MachineFacts) -> bool:
     """Whether links that are all down should be up: without a bridge a PCIe card's are down for good."""
     known_end = any(link.remote or link.remote_kind for link in gpu.links)
     in_fabric = bool(gpu.fabric and gpu.fabric.state)

@@ -15,7 +15,7 @@ from railgauge.topo.xml.topology import Topology, host_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PciPlace:
     """A device's place from the top down: host, CPU (its number in NCCL's order), switches by bus id, and its own bus
     id.
 
@@ -37,17 +37,17 @@ def numbered_cpus(topology: Topology) -> Iterator[tuple[int, Element]]:
         yield hosts.setdefault(host_of(cpu.get("host_hash")), len(hosts)), cpu
 
 
-def places(topology: Topology, inventory: MachineFacts | None = None) -> dict[tuple[int, str], Place]:
+def places(topology: Topology, inventory: MachineFacts | None = None) -> dict[tuple[int, str], PciPlace]:
     """The place of each PCI device by host and bus id; virtual NICs are at ""."""
-    found: dict[tuple[int, str], Place] = {}
+    found: dict[tuple[int, str], PciPlace] = {}
     for number, (host, cpu) in enumerate(numbered_cpus(topology)):
         if any(cpu.all("nic")):
-            found[host, ""] = Place(host=host, cpu=number, switches=(), bus_id="")
+            found[host, ""] = PciPlace(host=host, cpu=number, switches=(), bus_id="")
         for switches, pci in _devices(cpu, ()):
             bus_id = pci.get("busid") or ""
             function = inventory.function(bus_id) if inventory else None
             bridge = function.path[0] if function else None
-            found[host, bus_id] = Place(host=host, cpu=number, switches=switches, bus_id=bus_id, bridge=bridge)
+            found[host, bus_id] = PciPlace(host=host, cpu=number, switches=switches, bus_id=bus_id, bridge=bridge)
     return found
 
 
@@ -57,7 +57,7 @@ def _devices(parent: Element, switches: tuple[str, ...]) -> Iterator[tuple[tuple
         yield from _devices(pci, (*switches, pci.get("busid") or ""))
 
 
-def relation(a: Place, b: Place) -> str:
+def relation(a: PciPlace, b: PciPlace) -> str:
     """PIX, PXB, PHB, NODE, SYS, or N/A for two hosts.
 
     PHB where the host bridges are unknown: it may be NODE.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from railgauge.topo.nccl.graph.model import Node
 from railgauge.topo.xml.topology import Topology
-from railgauge.topo.xml.tree import Tree, thaw
+from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 
 def with_gpus(topology: Topology, gpus: Sequence[Node]) -> Topology:
@@ -24,7 +24,7 @@ def with_gpus(topology: Topology, gpus: Sequence[Node]) -> Topology:
     return replace(topology, root=root.freeze())
 
 
-def _remove(device: Tree, element: Tree) -> None:
+def _remove(device: ElementBuilder, element: ElementBuilder) -> None:
     """Remove a GPU, and its PCI device if nothing else is on it."""
     device.children.remove(element)
     if not device.children and device.parent:

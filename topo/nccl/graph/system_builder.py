@@ -16,7 +16,7 @@ MOST_OF_A_KIND = 576  # GPUs of the largest NVLink domains; paths take the squar
 Fact: TypeAlias = Any  # a field of Node
 
 
-class Wire(NamedTuple):
+class LinkTarget(NamedTuple):
     """A link by what it leads to."""
 
     target: str
@@ -29,7 +29,7 @@ class SystemBuilder:
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
-        self.links: dict[str, list[Wire]] = {}
+        self.links: dict[str, list[LinkTarget]] = {}
         self._counts: dict[NodeKind, int] = {}
 
     def add(self, kind: NodeKind, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
@@ -90,7 +90,7 @@ class SystemBuilder:
         total = links.pop(at).figure.plus(figure) if at < len(links) else figure
         while at > 0 and links[at - 1].figure.gb_per_s < total.gb_per_s:
             at -= 1
-        links.insert(at, Wire(target, kind, total))
+        links.insert(at, LinkTarget(target, kind, total))
 
     def local_cpu(self, node_id: str, came_from: str | None = None) -> str | None:
         """The CPU above a node, through PCI switches only (`findLocalCpu`)."""

@@ -11,7 +11,7 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
 from railgauge.topo.nccl.paths.local import local_cpu
 from railgauge.topo.nccl.paths.path_search import C2C, NVL, P2C, PXB
 from railgauge.topo.nccl.paths.route_table import RouteTable
-from railgauge.topo.nccl.settings.levels import Levels, Reach
+from railgauge.topo.nccl.settings.levels import Levels, PathTypeLimit
 
 ORDERED_FROM_SM = 90
 READS_FROM_SM = 80  # older GPUs let a NIC read their memory at a fraction of its speed
@@ -37,7 +37,7 @@ class GpuDirect:
 
     failed: GdrCondition | None
     distance: str
-    level: Reach
+    level: PathTypeLimit
     relay: str | None = None
     pci_mapping: bool = False
 
@@ -77,9 +77,9 @@ def needs_flush(table: RouteTable, gpu: Node, net: Node) -> bool:
     return cpu is not None and table.route(gpu, cpu).kind == C2C and table.route(gpu, net).kind <= PXB
 
 
-def default_level(levels: Levels) -> Reach:
+def default_level(levels: Levels) -> PathTypeLimit:
     """How far GPUDirect RDMA reaches without NCCL_NET_GDR_LEVEL."""
-    return Reach(type="P2C" if levels.gdr_c2c else "PXB", source="NCCL's default" + _without_c2c(levels))
+    return PathTypeLimit(type="P2C" if levels.gdr_c2c else "PXB", source="NCCL's default" + _without_c2c(levels))
 
 
 def _without_c2c(levels: Levels) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node, NodeKind
 from railgauge.topo.nccl.paths.path_search import NVB, NVL, Route
 from railgauge.topo.nccl.paths.route_table import RouteTable
-from railgauge.topo.nccl.settings.levels import Levels, Reach
+from railgauge.topo.nccl.settings.levels import Levels, PathTypeLimit
 
 SMALL_AMD_HOST = 2  # GPUs up to which P2P crosses AMD CPUs
 DO_NOT_ASK_NVML = 2  # NCCL_IGNORE_DISABLED_P2P
@@ -34,7 +34,7 @@ class PeerAccess:
     allowed: bool
     rule: PeerRule
     distance: str
-    level: Reach
+    level: PathTypeLimit
     relay: str | None = None
     stops: bool = False
 
@@ -43,7 +43,7 @@ class PeerAccess:
 class PeerRules:
     """The rules for all pairs of a machine. `denied`: pairs of ids without peer access by NVML."""
 
-    level: Reach
+    level: PathTypeLimit
     denied: frozenset[tuple[str, str]]
     ignored: int
 
@@ -80,9 +80,9 @@ class PeerRules:
 def peer_rules(table: RouteTable, levels: Levels, denied: frozenset[tuple[str, str]]) -> PeerRules:
     """The rules of a machine: up to PXB, over AMD CPUs too with at most two GPUs, or as set by the user."""
     cpu = table.cpus[0] if table.cpus else None
-    level = Reach(type="PXB", source="NCCL's default")
+    level = PathTypeLimit(type="PXB", source="NCCL's default")
     if cpu and cpu.arch == "x86_64" and cpu.vendor == "AuthenticAMD" and len(table.cards) <= SMALL_AMD_HOST:
-        level = Reach(type="SYS", source="NCCL's default for two GPUs or fewer on AMD CPUs")
+        level = PathTypeLimit(type="SYS", source="NCCL's default for two GPUs or fewer on AMD CPUs")
     return PeerRules(level=levels.p2p or level, denied=denied, ignored=levels.ignore_denied_p2p)
 
 

@@ -31,7 +31,7 @@ MEANING = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class PathTypeLimit:
     """The furthest path type that is allowed, and the setting that says so."""
 
     type: str
@@ -51,8 +51,8 @@ class Levels:
     nets_per_gpu: the most NICs that a GPU uses, None to distribute them evenly.
     """
 
-    p2p: Reach | None = None
-    gdr: Reach | None = None
+    p2p: PathTypeLimit | None = None
+    gdr: PathTypeLimit | None = None
     ignore_denied_p2p: int = 0
     nvb: bool = True
     gdr_read: int = -2
@@ -86,21 +86,21 @@ def is_ignored(settings: Mapping[str, str], name: str) -> bool:
     return name == "NCCL_NETDEVS_POLICY" and settings[name].upper() != "AUTO" and _policy(settings) is None
 
 
-def _no_p2p(settings: Mapping[str, str]) -> Reach | None:
+def _no_p2p(settings: Mapping[str, str]) -> PathTypeLimit | None:
     if parameter(settings, "NCCL_P2P_DISABLE", 0) != 1:
         return None
-    return Reach(type="LOC", source=f"NCCL_P2P_DISABLE={settings['NCCL_P2P_DISABLE']}")
+    return PathTypeLimit(type="LOC", source=f"NCCL_P2P_DISABLE={settings['NCCL_P2P_DISABLE']}")
 
 
-def _reach(settings: Mapping[str, str], name: str) -> Reach | None:
+def _reach(settings: Mapping[str, str], name: str) -> PathTypeLimit | None:
     """A level by its path type's name, else by its old integer; None if NCCL cannot parse it."""
     text = settings.get(name, "")
     if text in BY_NAME:
-        return Reach(type=text, source=f"{name}={text}")
+        return PathTypeLimit(type=text, source=f"{name}={text}")
     if text[:1] not in tuple("0123456789"):
         return None
     old = parameter(settings, name, len(OLD_LEVELS))
-    return Reach(type=OLD_LEVELS[min(old, len(OLD_LEVELS) - 1)], source=f"{name}={text}")
+    return PathTypeLimit(type=OLD_LEVELS[min(old, len(OLD_LEVELS) - 1)], source=f"{name}={text}")
 
 
 def _policy(settings: Mapping[str, str]) -> int | None:

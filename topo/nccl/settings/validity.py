@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.facts.known_settings import KNOWN, REMOVED, Kind, Known, nearest
+from railgauge.topo.facts.known_settings import KNOWN, REMOVED, KnownSetting, ValueType, nearest
 from railgauge.topo.facts.sources.nccl_settings import LONGEST, PREFIX, Setting
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.hca import parse_hca
@@ -33,7 +33,7 @@ PYTORCH = ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class SettingFault:
     """ignored: NCCL ignores the setting; else it uses another value, or does not start (fatal).
 
     meant: the setting that was probably meant, None if unknown.
@@ -45,7 +45,7 @@ class Fault:
     meant: str | None = None
 
 
-def fault_of(setting: Setting) -> Fault | None:
+def fault_of(setting: Setting) -> SettingFault | None:
     """The error in a setting of NCCL; None if it is valid, or a setting of another program."""
     if not setting.name.startswith(PREFIX) or not setting.value:
         return None
@@ -53,68 +53,70 @@ def fault_of(setting: Setting) -> Fault | None:
     if known is None:
         return _unread(setting.name)
     if setting.is_of_file and len(setting.value) >= LONGEST:
-        return Fault(message=f"is cut after {LONGEST} characters, the limit of NCCL for files")
+        return SettingFault(message=f"is cut after {LONGEST} characters, the limit of NCCL for files")
     one = {setting.name: setting.value}
-    return _of_number(known, setting.value) if known.kind is Kind.NUMBER else _of_text(known, one)
+    return _of_number(known, setting.value) if known.kind is ValueType.NUMBER else _of_text(known, one)
 
 
-def _unread(name: str) -> Fault:
+def _unread(name: str) -> SettingFault:
     if name in REMOVED:
-        return Fault(message=f"is no longer read: {REMOVED[name]}", ignored=True)
+        return SettingFault(message=f"is no longer read: {REMOVED[name]}", ignored=True)
     if name in PYTORCH:
-        return Fault(
+        return SettingFault(
             message=f"is a setting of PyTorch, not of NCCL; since 2.2 it is TORCH_{name}",
             ignored=True,
             meant=f"TORCH_{name}",
         )
     meant = nearest(name)
     if name != name.strip():
-        return Fault(message=f"has a blank in its name {name!r}, which NCCL does not trim", ignored=True, meant=meant)
+        return SettingFault(
+            message=f"has a blank in its name {name!r}, which NCCL does not trim", ignored=True, meant=meant
+        )
     hint = f"did you mean {meant}?" if meant else "a network plugin may read it"
-    return Fault(message=f"is not a setting of NCCL; {hint}", ignored=True, meant=meant)
+    return SettingFault(message=f"is not a setting of NCCL; {hint}", ignored=True, meant=meant)
 
 
-def _of_number(known: Known, text: str) -> Fault | None:
+def _of_number(known: KnownSetting, text: str) -> SettingFault | None:
     number = strtol(text)
     default = f"the default {known.default}" if known.default else "its default"
     if number is None:
-        return Fault(message=f"is not a number: NCCL reads {text!r} as 0")
+        return SettingFault(message=f"is not a number: NCCL reads {text!r} as 0")
     if abs(number) > LARGEST:
-        return Fault(message=f"exceeds 64 bits: NCCL uses {default}", ignored=True)
+        return SettingFault(message=f"exceeds 64 bits: NCCL uses {default}", ignored=True)
     if (known.least is not None and number < known.least) or (known.most is not None and number > known.most):
-        return Fault(message=f"is {number}, out of range {known.least}..{known.most}")
+        return SettingFault(message=f"is {number}, out of range {known.least}..{known.most}")
     digits = text.strip().lstrip("+-")
     if digits.startswith("0") and digits[1:2].isdigit():
-        return Fault(message=f"is octal because it begins with 0: NCCL reads {text!r} as {number}")
+        return SettingFault(message=f"is octal because it begins with 0: NCCL reads {text!r} as {number}")
     if not PLAIN.fullmatch(text.rstrip()):
-        return Fault(message=f"has text after the number: NCCL reads {text!r} as {number}")
+        return SettingFault(message=f"has text after the number: NCCL reads {text!r} as {number}")
     return None
 
 
-def _of_text(known: Known, one: Mapping[str, str]) -> Fault | None:
+def _of_text(known: KnownSetting, one: Mapping[str, str]) -> SettingFault | None:
     text = one[known.name]
     if known.name == HCA and not parse_hca(text).entries and not text.startswith("^"):
-        return Fault(message=f"is {text!r}, which names no device: NCCL uses every port", ignored=True)
+        return SettingFault(message=f"is {text!r}, which names no device: NCCL uses every port", ignored=True)
     if known.name == IFNAME and len(text) == 1:
-        return Fault(message=f"is {text!r}: NCCL ignores values of one character", ignored=True)
+        return SettingFault(message=f"is {text!r}: NCCL ignores values of one character", ignored=True)
     if text != text.strip() or text[:1] in ("'", '"'):
-        return Fault(message=f"is {text!r}: NCCL does not remove blanks and quotes")
+        return SettingFault(message=f"is {text!r}: NCCL does not remove blanks and quotes")
     choices = CHOICES.get(known.name)
     if choices and (text.upper() if known.name in ANY_CASE else text) not in choices:
-        return Fault(message=f"is {text!r}, not one of {', '.join(choices)}: NCCL ignores it", ignored=True)
+        return SettingFault(message=f"is {text!r}, not one of {', '.join(choices)}: NCCL ignores it", ignored=True)
     if is_ignored(one, known.name):
-        return Fault(message=f"is {text!r}, which NCCL cannot parse", ignored=True)
+        return SettingFault(message=f"is {text!r}, which NCCL cannot parse", ignored=True)
     try:
         read_allowed(one)
     except UsageError as error:
-        return Fault(message=f"is rejected, and NCCL does not start: {error}", fatal=True)
+        return SettingFault(message=f"is rejected, and NCCL does not start: {error}", fatal=True)
     return None
 
 
-def is_default(known: Known, text: str) -> bool:
+def is_default(known: KnownSetting, text: str) -> bool:
     """Whether a value equals the default."""
     if not known.default:
         return False
-    if known.kind is Kind.NUMBER:
+    if known.kind is ValueType.NUMBER:
         return parameter({known.name: text}, known.name, 0) == parameter({known.name: known.default}, known.name, 0)
     return text.upper() == known.default.upper()

@@ -34,7 +34,7 @@ BETWEEN = 9.0  # from one piece of a row to the next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class TextRun:
     """Some text in one style."""
 
     text: str
@@ -47,7 +47,7 @@ class Piece:
         return sum(SIZES[self.style] * (em if ord(char) < 0x2000 else 1.3) for char in self.text)
 
 
-Row = tuple[Piece, ...]
+Row = tuple[TextRun, ...]
 
 
 def row_width(row: Row) -> float:
@@ -121,7 +121,7 @@ class Label:
 
     x: float
     y: float
-    piece: Piece
+    piece: TextRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

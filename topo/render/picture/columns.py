@@ -2,7 +2,7 @@
 """Which parts stand side by side below one, which are stacked, and how wide all that is."""
 
 from railgauge.topo.nccl.graph.model import NodeKind
-from railgauge.topo.render.picture.parts import Part, Picture, Wire
+from railgauge.topo.render.picture.parts import Picture, PicturePart, PictureWire
 from railgauge.topo.render.picture.rows import card_rows, pieces, rows_width
 
 DEVICES = (NodeKind.GPU, NodeKind.NIC, NodeKind.HOST)
@@ -12,7 +12,7 @@ RAIL, LANE = 14.0, 16.0  # beside a stack, its wires; beside a GPU, its wire to 
 ALONE = 2
 
 
-class Sizes:
+class PartWidths:
     """How wide parts are: devices of one kind have one width, the rest as wide as what is below or what it says.
 
     Up to `alone` NICs or host ranks of one parent stand side by side; more stand on each other.
@@ -27,7 +27,7 @@ class Sizes:
         }
         self.known: dict[str, float] = {}
 
-    def columns(self, part: Part) -> tuple[tuple[Part, ...], ...]:
+    def columns(self, part: PicturePart) -> tuple[tuple[PicturePart, ...], ...]:
         """What is below a part from left to right: one part, or a stack from the top."""
         stacked = [below for below in part.below if below.kind in STACKED]
         if len(stacked) <= self.alone:
@@ -36,37 +36,37 @@ class Sizes:
         stacks = [tuple(stacked[i : i + high]) for i in range(0, len(stacked), high)]
         return (*((below,) for below in part.below if below.kind not in STACKED), *stacks)
 
-    def width(self, part: Part) -> float:
+    def width(self, part: PicturePart) -> float:
         """Pixels of a part, its lane included."""
         if part.id not in self.known:
             self.known[part.id] = self._width(part)
         return self.known[part.id]
 
-    def _width(self, part: Part) -> float:
+    def _width(self, part: PicturePart) -> float:
         if part.kind in DEVICES:
             return self.device[part.kind] + self.lane(part)
         return max(rows_width([(piece,) for piece in pieces(part)]) + self.inset(part), self.below(part))
 
-    def below(self, part: Part) -> float:
+    def below(self, part: PicturePart) -> float:
         """Pixels of all columns below a part."""
         columns = self.columns(part)
         return sum(self.column(column) for column in columns) + GAP * max(len(columns) - 1, 0)
 
-    def column(self, column: tuple[Part, ...]) -> float:
+    def column(self, column: tuple[PicturePart, ...]) -> float:
         """Pixels of one column, the rail of a stack included."""
         return self.width(column[0]) + (RAIL if len(column) > 1 else 0.0)
 
-    def lane(self, part: Part) -> float:
+    def lane(self, part: PicturePart) -> float:
         """Room on the left of a GPU for its wire to the CPU."""
         return LANE if part.id in self.lanes else 0.0
 
-    def inset(self, part: Part) -> float:
+    def inset(self, part: PicturePart) -> float:
         """How far a switch begins to the right, so that the lane of its first GPU passes it."""
         columns = self.columns(part)
         return self.inset(columns[0][0]) if columns and part.kind is not NodeKind.CPU else self.lane(part)
 
 
-def wires_to_cpus(picture: Picture) -> list[tuple[Wire, str, str]]:
+def wires_to_cpus(picture: Picture) -> list[tuple[PictureWire, str, str]]:
     """(wire, card, CPU) of chip-to-chip links and of NVLinks to POWER CPUs."""
     cpus = {cpu.id for cpu in picture.cpus}
     ends = [(wire, *wire.ends) for wire in picture.wires]

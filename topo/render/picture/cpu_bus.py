@@ -8,7 +8,7 @@ around the left.
 from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.render.names import short_speed
 from railgauge.topo.render.picture.canvas import Box, Point, Stroke, stroke_width
-from railgauge.topo.render.picture.parts import Picture, Wire
+from railgauge.topo.render.picture.parts import Picture, PictureWire
 from railgauge.topo.render.picture.shelf import Shelf
 
 DISTANCE = 14.0  # of the bus from the shelf
@@ -26,7 +26,7 @@ def cpu_buses(picture: Picture, shelves: tuple[Shelf, Shelf], room: float) -> li
     return strokes
 
 
-def _host(picture: Picture, wire: Wire) -> int:
+def _host(picture: Picture, wire: PictureWire) -> int:
     return next(cpu.host for cpu in picture.cpus if cpu.id == wire.ends[0])
 
 
@@ -34,7 +34,7 @@ def _heights(shelves: tuple[Shelf, Shelf]) -> tuple[float, float]:
     return shelves[0].y - DISTANCE, shelves[1].bottom + DISTANCE
 
 
-def _bus(wires: list[Wire], seats: list[list[Box]], heights: tuple[float, float], left: float) -> list[Stroke]:
+def _bus(wires: list[PictureWire], seats: list[list[Box]], heights: tuple[float, float], left: float) -> list[Stroke]:
     """The line itself from CPU to CPU, labelled, and a stub to each CPU between."""
     speeds = [wire.gb_per_s for wire in wires]
     width = stroke_width(max(speeds))

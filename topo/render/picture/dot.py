@@ -7,7 +7,7 @@ from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.render import palette
 from railgauge.topo.render.picture.canvas import stroke_width
 from railgauge.topo.render.picture.load_scale import load_class
-from railgauge.topo.render.picture.parts import Part, Picture, Wire
+from railgauge.topo.render.picture.parts import Picture, PicturePart, PictureWire
 from railgauge.topo.values.printable import printable
 
 COLOURED = (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)
@@ -31,12 +31,12 @@ def dumps(picture: Picture) -> str:
     return "\n".join([*lines, "}\n"])
 
 
-def _is_below(picture: Picture, wire: Wire) -> bool:
+def _is_below(picture: Picture, wire: PictureWire) -> bool:
     """The NVSwitch stands below its GPUs; all other wires beside the tree do not move anything."""
     return picture.switch is not None and wire.ends[1] == picture.switch.id
 
 
-def _cluster(cpu: Part) -> Iterator[str]:
+def _cluster(cpu: PicturePart) -> Iterator[str]:
     yield f"  subgraph {_quoted('cluster ' + cpu.id)} {{"
     yield f'    style=rounded; color="{palette.RULE.light}"; label="";'
     for part in cpu.walk():
@@ -46,14 +46,14 @@ def _cluster(cpu: Part) -> Iterator[str]:
     yield "  }"
 
 
-def _node(part: Part) -> str:
+def _node(part: PicturePart) -> str:
     label = _quoted("\n".join([part.title, *(text for _, text in part.facts)]))
     colour = f' color="{palette.FAULTY.light}" penwidth=2' if part.faults else ""
     fill = palette.FILLS[part.kind].light
     return f'{_quoted(part.id)} [label={label} fillcolor="{fill}"{colour} tooltip={_quoted(part.note)}];'
 
 
-def _edge(wire: Wire, label: str, *, constraint: bool = True) -> str:
+def _edge(wire: PictureWire, label: str, *, constraint: bool = True) -> str:
     plain = palette.WIRES[wire.kind if wire.kind in COLOURED else LinkKind.PCI]
     kind = plain if wire.share is None else load_class(wire.share).colour
     colour = palette.FAULTY if wire.problem else kind

@@ -11,9 +11,9 @@ from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import nvlinks_text, short_speed
-from railgauge.topo.render.node_links import Fault, NodeLinks, node_links
+from railgauge.topo.render.node_links import LinkFault, NodeLinks, node_links
 from railgauge.topo.render.picture.facts import facts, side_facts, title
-from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
+from railgauge.topo.render.picture.parts import PROBLEM, Picture, PicturePart, PictureWire
 from railgauge.topo.values.printable import inline
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
@@ -49,7 +49,7 @@ class _Scope:
     drawn: set[str]
 
 
-def _part(scope: _Scope, node: Node, link: Link | None) -> Part:
+def _part(scope: _Scope, node: Node, link: Link | None) -> PicturePart:
     scope.drawn.add(node.id)
     links = scope.links
     up = _up(node, link, links.pci_of(node), links.pci_faults(node)) if link else None
@@ -60,7 +60,7 @@ def _part(scope: _Scope, node: Node, link: Link | None) -> Part:
         *side_facts(scope.system, node),
         *((PROBLEM, f"\N{WARNING SIGN} {fault.brief}") for fault in faults),
     ]
-    return Part(
+    return PicturePart(
         id=node.id,
         kind=NodeKind.GPU if node.kind is NodeKind.DEV else node.kind,
         title=title(scope.system, node),
@@ -85,14 +85,14 @@ def _is_below(system: System, node: Node, target: str) -> bool:
     return node.kind in (NodeKind.CPU, NodeKind.PCI, NodeKind.MEM) and system.node(target).kind is not NodeKind.CPU
 
 
-def _up(node: Node, link: Link, pci: PciState | None, faults: list[Fault]) -> Wire:
+def _up(node: Node, link: Link, pci: PciState | None, faults: list[LinkFault]) -> PictureWire:
     text = pci.link.can.text if pci else ""
     speed = short_speed(link.gb_per_s) if link.gb_per_s < LOCAL_GB_PER_S else ""
     label = " · ".join(part for part in (text, speed) if part)
     now = ((pci and pci.link.now) or Rate()).text
     problem = "; ".join(fault.full for fault in faults) or None
     facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", text) else "", problem)
-    return Wire(
+    return PictureWire(
         ends=(link.source, node.id),
         kind=link.kind,
         gb_per_s=link.gb_per_s,
@@ -102,18 +102,18 @@ def _up(node: Node, link: Link, pci: PciState | None, faults: list[Fault]) -> Wi
     )
 
 
-def _note(node: Node, up: Wire | None) -> str:
+def _note(node: Node, up: PictureWire | None) -> str:
     facts = [node.id, up.note if up else "", f"cores {listed(node.cpus)}" if node.cpus else ""]
     return "\n".join(fact for fact in facts if fact)
 
 
-def _switch(system: System, node: Node) -> Part:
+def _switch(system: System, node: Node) -> PicturePart:
     cards = sum(1 for link in system.links_of(node.id) if link.kind is LinkKind.NVL)
     facts = (("GPUs", f"NVLinks of {cards} GPUs"),)
-    return Part(id=node.id, kind=node.kind, title="NVSwitch", facts=facts, note=node.id)
+    return PicturePart(id=node.id, kind=node.kind, title="NVSwitch", facts=facts, note=node.id)
 
 
-def _beside(system: System, links: NodeLinks) -> tuple[Wire, ...]:
+def _beside(system: System, links: NodeLinks) -> tuple[PictureWire, ...]:
     """NVLinks and chip-to-chip links, each pair once, from the end that NCCL made first."""
     order = {node.id: place for place, node in enumerate(system.nodes)}
     wires = {}
@@ -125,17 +125,17 @@ def _beside(system: System, links: NodeLinks) -> tuple[Wire, ...]:
     return tuple(wires.values())
 
 
-def _wire(system: System, link: Link, ends: tuple[str, str], faults: list[Fault]) -> Wire:
+def _wire(system: System, link: Link, ends: tuple[str, str], faults: list[LinkFault]) -> PictureWire:
     card = next(node for node in map(system.node, ends) if node.kind is NodeKind.DEV)
     label = f"NV{nvlink_count(card, link.gb_per_s)}" if link.kind is LinkKind.NVL else "C2C"
     note = f"{label} {short_speed(link.gb_per_s)}: {ends[0]} to {ends[1]}"
     problem = "; ".join(fault.full for fault in faults) or None
-    return Wire(ends=ends, kind=link.kind, gb_per_s=link.gb_per_s, label=label, note=note, problem=problem)
+    return PictureWire(ends=ends, kind=link.kind, gb_per_s=link.gb_per_s, label=label, note=note, problem=problem)
 
 
-def _between_cpus(system: System) -> tuple[Wire, ...]:
+def _between_cpus(system: System) -> tuple[PictureWire, ...]:
     return tuple(
-        Wire(ends=(link.source, link.target), kind=link.kind, gb_per_s=link.gb_per_s)
+        PictureWire(ends=(link.source, link.target), kind=link.kind, gb_per_s=link.gb_per_s)
         for link in system.links
         if link.kind is LinkKind.SYS and link.source < link.target
     )

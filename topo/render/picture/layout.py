@@ -6,13 +6,13 @@ A small machine is one shelf with its NVLinks below. A wide one, or several host
 
 from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.render.picture import tracks
-from railgauge.topo.render.picture.canvas import Box, Canvas, Label, Piece, Style
-from railgauge.topo.render.picture.columns import Sizes
+from railgauge.topo.render.picture.canvas import Box, Canvas, Label, Style, TextRun
+from railgauge.topo.render.picture.columns import PartWidths
 from railgauge.topo.render.picture.cpu_bus import cpu_buses
 from railgauge.topo.render.picture.host_frames import LABEL, PAD, host_frames
 from railgauge.topo.render.picture.legend import legend
 from railgauge.topo.render.picture.nvswitch import switch_bar, wires_to_switch
-from railgauge.topo.render.picture.parts import Part, Picture, Wire
+from railgauge.topo.render.picture.parts import Picture, PicturePart, PictureWire
 from railgauge.topo.render.picture.shelf import SOCKET_GAP, Shelf, lay_shelf
 
 MARGIN, HEAD, OUTSIDE = 28.0, 74.0, 30.0  # around everything; the title; the wires between CPUs
@@ -59,7 +59,7 @@ def lay_out(picture: Picture) -> Canvas:
 
 def _laid(picture: Picture) -> tuple[Shelf, Shelf]:
     """Both shelves; where they come out too wide to read, any two NICs of one parent are stacked."""
-    for sizes in (Sizes(picture), Sizes(picture, alone=1)):
+    for sizes in (PartWidths(picture), PartWidths(picture, alone=1)):
         upper, lower = _shelves(picture.cpus, sizes)
         top = lay_shelf(picture, upper, sizes, flipped=False)
         bottom = lay_shelf(picture, lower, sizes, flipped=True)
@@ -68,7 +68,9 @@ def _laid(picture: Picture) -> tuple[Shelf, Shelf]:
     return top, bottom
 
 
-def _shelves(cpus: tuple[Part, ...], sizes: Sizes) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+def _shelves(
+    cpus: tuple[PicturePart, ...], sizes: PartWidths
+) -> tuple[tuple[PicturePart, ...], tuple[PicturePart, ...]]:
     """The CPUs of the upper and the lower one: whole hosts where there are several, else as equal as can be."""
     hosts = sorted({cpu.host for cpu in cpus})
     if len(hosts) > 1:
@@ -93,18 +95,18 @@ def _lower_top(bar: Box | None, fabric: float, has_wires: bool) -> float:
     return fabric if has_wires else fabric + FABRIC_GAP
 
 
-def _direct(picture: Picture) -> list[Wire]:
+def _direct(picture: Picture) -> list[PictureWire]:
     """The wires from GPU to GPU."""
     cards = {part.id for part in picture.parts() if part.kind is NodeKind.GPU}
     return [wire for wire in picture.wires if set(wire.ends) <= cards]
 
 
 def _heading(picture: Picture) -> tuple[Label, Label]:
-    title = Label(x=MARGIN, y=38.0, piece=Piece(text=picture.title, style=Style.HEAD))
-    return title, Label(x=MARGIN, y=58.0, piece=Piece(text=picture.subtitle, style=Style.TEXT))
+    title = Label(x=MARGIN, y=38.0, piece=TextRun(text=picture.title, style=Style.HEAD))
+    return title, Label(x=MARGIN, y=58.0, piece=TextRun(text=picture.subtitle, style=Style.TEXT))
 
 
 def _remarks(picture: Picture, y: float) -> list[Label]:
     """The lines below the legend, which ends at y."""
-    pieces = (Piece(text=text, style=Style.CODE) for text in picture.remarks)
+    pieces = (TextRun(text=text, style=Style.CODE) for text in picture.remarks)
     return [Label(x=MARGIN, y=y + REMARK * (place + 1.5), piece=piece) for place, piece in enumerate(pieces)]

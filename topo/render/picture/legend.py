@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from railgauge.topo.nccl.graph.model import LinkKind
-from railgauge.topo.render.picture.canvas import Label, Piece, Stroke
+from railgauge.topo.render.picture.canvas import Label, Stroke, TextRun
 from railgauge.topo.render.picture.load_scale import SCALE as SCALE_OF_LOADS
 
 WORDS = {
@@ -26,13 +26,13 @@ def legend(strokes: Sequence[Stroke], left: float, top: float, right: float) -> 
     present += [(LinkKind.PCI, True, "degraded or narrow")] if any(s.bad for s in strokes) else []
     samples, labels, x, y = list[Stroke](), list[Label](), left, top
     for share, kind, bad, word in [*_loads(strokes), *((None, *one) for one in present)]:
-        piece = Piece(text=word)
+        piece = TextRun(text=word)
         if x > left and x + SAMPLE + GAP + piece.width > right:
             x, y = left, y + ROW
         samples.append(Stroke(points=((x, y - 4), (x + SAMPLE, y - 4)), kind=kind, width=WIDTH, bad=bad, share=share))
         labels.append(Label(x=x + SAMPLE + GAP, y=y, piece=piece))
         x += SAMPLE + GAP + piece.width + 2 * GAP
-    scale = Piece(text=SCALE)
+    scale = TextRun(text=SCALE)
     if x + scale.width > right:
         x, y = left, y + ROW
     return samples, [*labels, Label(x=x, y=y, piece=scale)], y

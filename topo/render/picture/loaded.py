@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from railgauge.topo.channels.load import LinkLoad
-from railgauge.topo.render.picture.parts import Part, Picture, Wire
+from railgauge.topo.render.picture.parts import Picture, PicturePart, PictureWire
 
 
 def with_loads(picture: Picture, loads: Sequence[LinkLoad], remarks: Sequence[str]) -> Picture:
     """The picture with the loads of a graph and the lines that describe it."""
     found = {(load.link.source, load.link.target): load for load in loads}
 
-    def loaded(wire: Wire) -> Wire:
+    def loaded(wire: PictureWire) -> PictureWire:
         both = [found.get(ends) for ends in (wire.ends, wire.ends[::-1])]
         notes = [_note(load) for load in both if load]
         share = max((load.share for load in both if load), default=0.0)
         return replace(wire, share=share, note="\n".join([wire.note, *notes] if wire.note else notes))
 
-    def part(one: Part) -> Part:
+    def part(one: PicturePart) -> PicturePart:
         return replace(one, up=loaded(one.up) if one.up else None, below=tuple(map(part, one.below)))
 
     return replace(

@@ -2,13 +2,13 @@
 """The NVSwitch as a bar between, or below, the GPUs that it joins."""
 
 from railgauge.topo.render.picture.canvas import Box, Stroke, rows_height, stroke_width
-from railgauge.topo.render.picture.parts import Picture, Wire
+from railgauge.topo.render.picture.parts import Picture, PictureWire
 from railgauge.topo.render.picture.rows import bar_rows
 
 THICKER = 6.0  # than a bar of the PCI tree
 
 
-def _switched(picture: Picture) -> list[tuple[Wire, str]]:
+def _switched(picture: Picture) -> list[tuple[PictureWire, str]]:
     """(wire, card) of the wires to the NVSwitch."""
     key = picture.switch.id if picture.switch else ""
     return [(wire, next(end for end in wire.ends if end != key)) for wire in picture.wires if key in wire.ends]

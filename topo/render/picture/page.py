@@ -14,7 +14,7 @@ from railgauge.topo.render.markup import escape, page, section, table, themed
 from railgauge.topo.render.matrix import Matrix
 from railgauge.topo.render.picture import svg
 from railgauge.topo.render.picture.layout import lay_out
-from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture
+from railgauge.topo.render.picture.parts import PROBLEM, Picture, PicturePart
 
 CELL_COLOURS = {
     "nvlink": palette.FILLS[NodeKind.GPU],
@@ -63,7 +63,7 @@ def without_picture(title: str, findings: Sequence[Finding], gone: Sequence[Find
     return page(title, body, found.STYLE)
 
 
-def _warnings(parts: Sequence[Part], warnings: Sequence[str]) -> str:
+def _warnings(parts: Sequence[PicturePart], warnings: Sequence[str]) -> str:
     bad = [f"{part.title} {part.id}: {fault}" for part in parts for fault in part.faults]
     lines = [f'<li class="wrong">{escape(text)}</li>' for text in bad] + [
         f"<li>{escape(text)}</li>" for text in warnings
@@ -71,14 +71,14 @@ def _warnings(parts: Sequence[Part], warnings: Sequence[str]) -> str:
     return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 
-def _devices(parts: Sequence[Part], kind: NodeKind) -> str:
+def _devices(parts: Sequence[PicturePart], kind: NodeKind) -> str:
     """A table of one kind, a column for each fact that any of them has."""
     rows = [part for part in parts if part.kind is kind]
     columns = list(dict.fromkeys(what for part in rows for what, _ in part.facts))
     return table(("", *columns), [_device(part, columns) for part in rows]) if rows else ""
 
 
-def _device(part: Part, columns: list[str]) -> str:
+def _device(part: PicturePart, columns: list[str]) -> str:
     cells = []
     for column in columns:
         text = "<br>".join(escape(text) for what, text in part.facts if what == column)

@@ -9,7 +9,7 @@ PROBLEM = "problem"  # the fact that says what is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class PictureWire:
     """One wire between two parts by id, both directions in one; `label` is short (NV18), `note` tells the rest."""
 
     ends: tuple[str, str]
@@ -22,7 +22,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PicturePart:
     """One box: a short title, facts as (what, text), the wire up to its parent, and the parts below.
 
     `note` is the full id and what is too long for the box; `faults` say in full what is wrong, which the facts called
@@ -35,11 +35,11 @@ class Part:
     facts: tuple[tuple[str, str], ...]
     note: str
     host: int = 0
-    up: Wire | None = None
+    up: PictureWire | None = None
     faults: tuple[str, ...] = ()
-    below: tuple["Part", ...] = ()
+    below: tuple["PicturePart", ...] = ()
 
-    def walk(self) -> "list[Part]":
+    def walk(self) -> "list[PicturePart]":
         """This part and all below."""
         return [self, *(part for below in self.below for part in below.walk())]
 
@@ -50,13 +50,13 @@ class Picture:
 
     title: str
     subtitle: str
-    cpus: tuple[Part, ...]
-    switch: Part | None
-    wires: tuple[Wire, ...]
-    between_cpus: tuple[Wire, ...]
+    cpus: tuple[PicturePart, ...]
+    switch: PicturePart | None
+    wires: tuple[PictureWire, ...]
+    between_cpus: tuple[PictureWire, ...]
     remarks: tuple[str, ...] = ()  # lines below it all
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PicturePart, ...]:
         """Every part once."""
         parts = [part for cpu in self.cpus for part in cpu.walk()]
         return (*parts, *((self.switch,) if self.switch else ()))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts of a part as rows of a box: one below the other on a card, side by side on a bar."""
 
-from railgauge.topo.render.picture.canvas import PAD, Piece, Row, Style, row_width
-from railgauge.topo.render.picture.parts import PROBLEM, Part
+from railgauge.topo.render.picture.canvas import PAD, Row, Style, TextRun, row_width
+from railgauge.topo.render.picture.parts import PROBLEM, PicturePart
 from railgauge.topo.values.busid import is_bus_id
 
 
-def pieces(part: Part) -> list[Piece]:
+def pieces(part: PicturePart) -> list[TextRun]:
     """The texts of a part: title, facts, what is wrong."""
-    title = Piece(text=part.title, style=Style.TITLE)
-    return [title, *(Piece(text=text, style=_style(what, text)) for what, text in part.facts)]
+    title = TextRun(text=part.title, style=Style.TITLE)
+    return [title, *(TextRun(text=text, style=_style(what, text)) for what, text in part.facts)]
 
 
 def _style(what: str, text: str) -> Style:
@@ -18,12 +18,12 @@ def _style(what: str, text: str) -> Style:
     return Style.CODE if is_bus_id(text) else Style.TEXT
 
 
-def card_rows(part: Part) -> list[Row]:
+def card_rows(part: PicturePart) -> list[Row]:
     """One row for each text, as devices have it."""
     return [(piece,) for piece in pieces(part)]
 
 
-def bar_rows(part: Part, width: float) -> list[Row]:
+def bar_rows(part: PicturePart, width: float) -> list[Row]:
     """Texts side by side as far as they fit, as CPUs and switches have it."""
     rows: list[Row] = []
     for piece in pieces(part):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
 from railgauge.topo.render.picture.canvas import Box, Frame, Row, Stroke, rows_height, stroke_width
-from railgauge.topo.render.picture.columns import DEVICES, GAP, LANE, RAIL, Sizes, wires_to_cpus
-from railgauge.topo.render.picture.parts import Part, Picture, Wire
+from railgauge.topo.render.picture.columns import DEVICES, GAP, LANE, RAIL, PartWidths, wires_to_cpus
+from railgauge.topo.render.picture.parts import Picture, PicturePart, PictureWire
 from railgauge.topo.render.picture.rows import bar_rows, card_rows
 
 LEVEL_GAP, STACK_GAP = 30.0, 8.0
@@ -24,7 +24,7 @@ FRAME_PAD, SOCKET_GAP, HOST_GAP = 12.0, 40.0, 24.0
 class _Slot:
     """A part on its way to a box: all but its y is known. `level` is None for devices, `rail` the x of its wire up."""
 
-    part: Part
+    part: PicturePart
     x: float
     width: float
     level: int | None
@@ -38,7 +38,7 @@ class _Slot:
 class Shelf:
     """The laid-out row from y on: boxes and frames (one a CPU) with their wires."""
 
-    cpus: tuple[Part, ...] = ()
+    cpus: tuple[PicturePart, ...] = ()
     boxes: dict[str, Box] = field(default_factory=dict)
     strokes: list[Stroke] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Shelf:
         )
 
 
-def lay_shelf(picture: Picture, cpus: tuple[Part, ...], sizes: Sizes, *, flipped: bool) -> Shelf:
+def lay_shelf(picture: Picture, cpus: tuple[PicturePart, ...], sizes: PartWidths, *, flipped: bool) -> Shelf:
     """The shelf of some CPUs, its upper left corner at (0, 0); empty without any."""
     if not cpus:
         return Shelf()
@@ -85,7 +85,7 @@ def lay_shelf(picture: Picture, cpus: tuple[Part, ...], sizes: Sizes, *, flipped
 
 
 def _place(
-    sizes: Sizes, slots: list[_Slot], part: Part, x: float, width: float, level: int, parent: str | None
+    sizes: PartWidths, slots: list[_Slot], part: PicturePart, x: float, width: float, level: int, parent: str | None
 ) -> None:
     """Give a part and all below it their x; children stand centred below what is wider than they are."""
     if part.kind in DEVICES:
@@ -105,7 +105,7 @@ def _place(
         x += sizes.column(column) + GAP
 
 
-def _stack(column: tuple[Part, ...], x: float, sizes: Sizes, parent: str) -> list[_Slot]:
+def _stack(column: tuple[PicturePart, ...], x: float, sizes: PartWidths, parent: str) -> list[_Slot]:
     return [
         _Slot(
             part=part,
@@ -185,7 +185,7 @@ def _up(shelf: Shelf, slot: _Slot) -> Stroke:
     )
 
 
-def _lane(shelf: Shelf, wire: Wire, card: str, cpu: str) -> Stroke:
+def _lane(shelf: Shelf, wire: PictureWire, card: str, cpu: str) -> Stroke:
     """From the CPU along the GPU's lane, and into its side."""
     box, top = shelf.boxes[card], shelf.boxes[cpu]
     x, y = box.x - LANE / 2 - 2, box.middle[1]
@@ -194,7 +194,7 @@ def _lane(shelf: Shelf, wire: Wire, card: str, cpu: str) -> Stroke:
     return Stroke(points=points, kind=wire.kind, width=stroke_width(wire.gb_per_s), note=wire.note, share=wire.share)
 
 
-def _frame(shelf: Shelf, cpu: Part) -> Frame:
+def _frame(shelf: Shelf, cpu: PicturePart) -> Frame:
     boxes = [shelf.boxes[part.id] for part in cpu.walk()]
     left, right = min(box.x for box in boxes), max(box.x + box.width for box in boxes)
     return Frame(x=left - FRAME_PAD, y=0.0, width=right - left + 2 * FRAME_PAD, height=shelf.height)

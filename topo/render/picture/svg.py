@@ -16,10 +16,10 @@ from railgauge.topo.render.picture.canvas import (
     Canvas,
     Frame,
     Label,
-    Piece,
     Row,
     Stroke,
     Style,
+    TextRun,
 )
 from railgauge.topo.render.picture.load_scale import SCALE, load_class
 
@@ -90,7 +90,7 @@ def _rect(x: float, y: float, width: float, height: float, corner: float = CORNE
 def _frame(frame: Frame) -> str:
     kind = "host" if frame.label else "frame"
     y = frame.y + frame.height - 8 if frame.label_below else frame.y + 16
-    label = _text(frame.x + 12, y, (Piece(text=frame.label, style=Style.TITLE),)) if frame.label else ""
+    label = _text(frame.x + 12, y, (TextRun(text=frame.label, style=Style.TITLE),)) if frame.label else ""
     return f'<g class="{kind}">{_rect(frame.x, frame.y, frame.width, frame.height, 10)}{label}</g>'
 
 

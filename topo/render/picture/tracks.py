@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from railgauge.topo.render.picture.canvas import Box, Piece, Point, Stroke, Style, stroke_width
-from railgauge.topo.render.picture.parts import Wire
+from railgauge.topo.render.picture.canvas import Box, Point, Stroke, Style, TextRun, stroke_width
+from railgauge.topo.render.picture.parts import PictureWire
 
 TRACK = 18.0
 MARGIN = 16.0
@@ -21,10 +21,10 @@ SPOTS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where on its track a label 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class RoutingChannel:
     """The wires between two shelves of GPUs; `lower` holds the ids of the GPUs below. Heights are in pixels."""
 
-    wires: tuple[tuple[Wire, float, float], ...]  # with the x of both pins
+    wires: tuple[tuple[PictureWire, float, float], ...]  # with the x of both pins
     tracks: dict[str, list[int]]
     counts: dict[str, int]
     sides: tuple[str, ...]
@@ -35,7 +35,7 @@ class Channel:
         return TRACK * (sum(self.counts.values()) + 1) if self.wires else 0.0
 
 
-def plan(wires: Sequence[Wire], boxes: dict[str, Box], lower: frozenset[str]) -> Channel:
+def plan(wires: Sequence[PictureWire], boxes: dict[str, Box], lower: frozenset[str]) -> RoutingChannel:
     """Pins and tracks for wires between boxes, of which only x matters yet."""
     pins = _pins(wires, boxes, lower)
     placed = [(wire, *_straightened(pins[wire.ends[0], i], pins[wire.ends[1], i])) for i, wire in enumerate(wires)]
@@ -47,15 +47,15 @@ def plan(wires: Sequence[Wire], boxes: dict[str, Box], lower: frozenset[str]) ->
         found = _assign([(placed[i][0].label, placed[i][1], placed[i][2]) for i in chosen])
         tracks[side] = [found[chosen.index(i)] if i in chosen else -1 for i in range(len(wires))]
         counts[side] = max(found, default=-1) + 1
-    return Channel(wires=tuple(placed), tracks=tracks, counts=counts, sides=sides)
+    return RoutingChannel(wires=tuple(placed), tracks=tracks, counts=counts, sides=sides)
 
 
-def _side(wire: Wire, lower: frozenset[str]) -> str:
+def _side(wire: PictureWire, lower: frozenset[str]) -> str:
     below = sum(end in lower for end in wire.ends)
     return ("upper", "across", "lower")[below]
 
 
-def _pins(wires: Sequence[Wire], boxes: dict[str, Box], lower: frozenset[str]) -> dict[tuple[str, int], float]:
+def _pins(wires: Sequence[PictureWire], boxes: dict[str, Box], lower: frozenset[str]) -> dict[tuple[str, int], float]:
     """The x of each wire at each of its ends: nearest neighbours outermost, so that wires of one GPU do not cross."""
     at: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for i, wire in enumerate(wires):
@@ -84,7 +84,7 @@ def _assign(spans: list[tuple[str, float, float]]) -> list[int]:
     found = [0] * len(spans)
     for i in sorted(range(len(spans)), key=lambda i: (abs(spans[i][1] - spans[i][2]), i)):
         label, a, b = spans[i]
-        half = max(abs(a - b), Piece(text=label, style=Style.SMALL).width + CLEAR) / 2 + CLEAR / 2
+        half = max(abs(a - b), TextRun(text=label, style=Style.SMALL).width + CLEAR) / 2 + CLEAR / 2
         low, high = (a + b) / 2 - half, (a + b) / 2 + half
         free = (n for n, taken in enumerate(tracks) if all(high <= x or low >= y for x, y in taken))
         found[i] = next(free, len(tracks))
@@ -94,7 +94,7 @@ def _assign(spans: list[tuple[str, float, float]]) -> list[int]:
     return found
 
 
-def strokes(channel: Channel, boxes: dict[str, Box], top: float, bottom: float) -> list[Stroke]:
+def strokes(channel: RoutingChannel, boxes: dict[str, Box], top: float, bottom: float) -> list[Stroke]:
     """The wires with their points, in a channel from y `top` to `bottom` (upper GPUs' lower edge, and so on)."""
     ways = [_way(channel, boxes, i, _track_y(channel, i, top, bottom)) for i in range(len(channel.wires))]
     return [
@@ -112,7 +112,7 @@ def strokes(channel: Channel, boxes: dict[str, Box], top: float, bottom: float) 
     ]
 
 
-def _way(channel: Channel, boxes: dict[str, Box], i: int, y: float) -> tuple[tuple[Point, ...], float]:
+def _way(channel: RoutingChannel, boxes: dict[str, Box], i: int, y: float) -> tuple[tuple[Point, ...], float]:
     """The points of one wire, and the y of its track."""
     wire, a, b = channel.wires[i]
     start, end = (_edge(boxes[end], y) for end in wire.ends)
@@ -123,7 +123,7 @@ def _way(channel: Channel, boxes: dict[str, Box], i: int, y: float) -> tuple[tup
 
 def _clear_spot(label: str, pins: tuple[float, float], y: float, others: list[tuple[Point, ...]]) -> Point:
     """The middle of the track, or near it where no other wire comes down through the label."""
-    half = Piece(text=label, style=Style.SMALL).width / 2 + 4
+    half = TextRun(text=label, style=Style.SMALL).width / 2 + 4
     uprights = [
         a[0] for way in others for a, b in pairwise(way) if a[0] == b[0] and min(a[1], b[1]) <= y <= max(a[1], b[1])
     ]
@@ -131,7 +131,7 @@ def _clear_spot(label: str, pins: tuple[float, float], y: float, others: list[tu
     return next((x for x in spots if all(abs(x - upright) > half for upright in uprights)), spots[0]), y
 
 
-def _track_y(channel: Channel, i: int, top: float, bottom: float) -> float:
+def _track_y(channel: RoutingChannel, i: int, top: float, bottom: float) -> float:
     side = channel.sides[i]
     track = channel.tracks[side][i]
     if side == "lower":

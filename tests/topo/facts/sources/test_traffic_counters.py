@@ -13,7 +13,7 @@ from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.sources import gpu_counters
-from railgauge.topo.facts.sources.link_counters import LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind
 from railgauge.topo.facts.sources.net_counters import read_net_counters
 from railgauge.topo.facts.sources.nvlink_counters import read_nvlink_counters
 from railgauge.topo.facts.sources.pcie_counters import read_pcie_counters
@@ -55,8 +55,8 @@ def test_an_interface_has_its_statistics_its_index_and_what_is_above_it(tree):
     bond, eth0 = read_net_counters(live(tree))
     assert (bond.name, bond.made, bond.above, bond.unread) == ("bond0", "7", (), "")
     assert eth0.counts == {
-        Way.SENT: {"data": 10, "packets": 1, "errors": 0, "dropped": 3},
-        Way.RECEIVED: {"data": 20, "packets": 2},
+        ByteDirection.SENT: {"data": 10, "packets": 1, "errors": 0, "dropped": 3},
+        ByteDirection.RECEIVED: {"data": 20, "packets": 2},
     }
     assert eth0.above == ("bond0",)
 
@@ -73,7 +73,7 @@ def test_an_interface_without_bytes_says_which_file_is_amiss(tree, files, what):
 def test_this_machines_own_interfaces_are_read():
     lo = next(one for one in read_net_counters(LiveReader()) if one.name == "lo")
     assert lo.unread == ""
-    assert lo.counts[Way.SENT].keys() == {"data", "packets", "errors", "dropped"}
+    assert lo.counts[ByteDirection.SENT].keys() == {"data", "packets", "errors", "dropped"}
 
 
 def test_a_port_counts_words_and_those_of_ipoib_once_more(tree):
@@ -86,8 +86,8 @@ def test_a_port_counts_words_and_those_of_ipoib_once_more(tree):
         for file, value in {"port_xmit_data": data, "port_rcv_data": 5, "port_rcv_errors": 1}.items():
             tree.write(folder_of(tree, folder, file), str(value))
     first, second = read_port_counters(live(tree))
-    assert (first.kind, first.name, first.unit_bytes, first.above) == (LinkKind.RDMA_PORT, "mlx5_0:1", 4, ("ib0",))
-    assert first.counts == {Way.SENT: {"data": 250}, Way.RECEIVED: {"data": 5, "errors": 1}}
+    assert (first.kind, first.name, first.unit_bytes, first.above) == (CounterKind.RDMA_PORT, "mlx5_0:1", 4, ("ib0",))
+    assert first.counts == {ByteDirection.SENT: {"data": 250}, ByteDirection.RECEIVED: {"data": 5, "errors": 1}}
     assert (second.above, "32-bit" in second.unread) == ((), True)
 
 
@@ -104,7 +104,7 @@ def test_efa_counts_bytes(tree):
         tree.write(folder_of(tree, "/sys/class/infiniband/rdmap0s6/ports/1/hw_counters", file), str(value))
     (port,) = read_port_counters(live(tree))
     assert (port.unit_bytes, port.unread) == (1, "")
-    assert port.counts[Way.RECEIVED] == {"data": 2000, "packets": 2, "dropped": 0}
+    assert port.counts[ByteDirection.RECEIVED] == {"data": 2000, "packets": 2, "dropped": 0}
 
 
 def test_the_ports_of_the_recorded_h100_host(tmp_path):
@@ -118,24 +118,24 @@ def test_the_ports_of_the_recorded_h100_host(tmp_path):
     ports = {one.name: one for one in read_port_counters(LiveReader(str(tmp_path)))}
     assert len(ports) == 9
     assert not any(one.unread for one in ports.values())
-    assert ports["mlx5_4:1"].counts[Way.SENT]["data"] == 230442669431839
+    assert ports["mlx5_4:1"].counts[ByteDirection.SENT]["data"] == 230442669431839
     assert ports["mlx5_4:1"].unit_bytes == 4
 
 
 def test_nvlinks_of_a_gpu_are_one_link_in_kib():
     before, after = (read_nvlink_counters({"gpus": [gpu]})[0] for gpu in H200_X2)
-    assert (after.name, after.kind) == ("GPU0 NVLink", LinkKind.NVLINK)
-    assert passed(before, after, Way.SENT).bytes == pytest.approx(4 << 30, rel=1e-3)
-    assert passed(before, after, Way.RECEIVED).bytes == 0
+    assert (after.name, after.kind) == ("GPU0 NVLink", CounterKind.NVLINK)
+    assert passed(before, after, ByteDirection.SENT).bytes == pytest.approx(4 << 30, rel=1e-3)
+    assert passed(before, after, ByteDirection.RECEIVED).bytes == 0
     fewer = read_nvlink_counters({"gpus": [{**H200_X2[1], "nvlinks": [*H200_X2[1]["nvlinks"][1:], [None, None]]}]})[0]
-    assert passed(before, fewer, Way.SENT).why == "it was recreated meanwhile"
+    assert passed(before, fewer, ByteDirection.SENT).why == "it was recreated meanwhile"
 
 
 def test_pcie_bytes_of_a_gpu_may_wrap():
     before, after = (read_pcie_counters({"gpus": [gpu]})[0] for gpu in H200_X2)
-    assert passed(before, after, Way.RECEIVED).bytes == 1166857772
+    assert passed(before, after, ByteDirection.RECEIVED).bytes == 1166857772
     later = read_pcie_counters({"gpus": [{**H200_X2[1], "pcie": [5, 5]}]})[0]
-    assert passed(after, later, Way.SENT).bytes == (1 << 32) - 3234527976 + 5
+    assert passed(after, later, ByteDirection.SENT).bytes == (1 << 32) - 3234527976 + 5
 
 
 def test_a_gpu_that_tells_nothing_has_no_nvlink_and_says_why_of_pcie():

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rails and MTUs between nodes, by what is known of each node's ports."""
 
-from railgauge.topo.findings.cluster.examination import Examined, Individual, Port
+from railgauge.topo.findings.cluster.examination import Examined, Individual, UsedPort
 from railgauge.topo.findings.cluster.rules import mtu_mismatch, rail_unreachable
 
 
 def node(number, *networks, mtus=(4096, 4096)):
     ports = tuple(
-        Port(name=f"mlx5_{place}:1", link_layer="Ethernet", network=network, mtu=mtu)
+        UsedPort(name=f"mlx5_{place}:1", link_layer="Ethernet", network=network, mtu=mtu)
         for place, (network, mtu) in enumerate(zip(networks, mtus, strict=True))
     )
     return Examined(name=f"gpu{number}", fingerprint="", shared=(), own=(), individual=Individual(ports=ports))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.findings import findings
-from railgauge.topo.findings.cluster.node import Node
+from railgauge.topo.findings.cluster.node import ClusterNode
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.render.cluster import cluster_document, report_lines
 
@@ -41,7 +41,7 @@ def test_one_report_whatever_the_order_and_what_is_odd_is_odd(data, kinds):
     sheets = [tuple(sheet) for sheet in kinds]
     chosen = data.draw(st.lists(st.sampled_from(range(len(sheets))), min_size=1, max_size=8))
     nodes = [
-        Node(name=f"n{number}", path="", host="", sheet=sheets[which], topology=None)
+        ClusterNode(name=f"n{number}", path="", host="", sheet=sheets[which], topology=None)
         for number, which in enumerate(chosen)
     ]
     report = compare(nodes)

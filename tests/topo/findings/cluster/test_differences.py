@@ -55,7 +55,7 @@ KINDS = {
     ),
     "a NUMA node's cores": (
         '[files]\n"/sys/devices/system/node/node0/cpulist" = "0-54,112-167"',
-        "NUMA node 0: cores 0-54,112-167",
+        "NUMA0: cores 0-54,112-167",
         "0-55,112-167",
     ),
     "a setting of the environment": (

@@ -12,7 +12,7 @@ from tests.topo.findings.cluster.fleets import changed, usual
 from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.facts.capture import dumps
 from railgauge.topo.findings.cluster.comparison import compare
-from railgauge.topo.findings.cluster.node import Node, read_node
+from railgauge.topo.findings.cluster.node import ClusterNode, read_node
 from railgauge.topo.findings.cluster.words import difference_text, split_text
 
 X8 = '[files]\n"/sys/bus/pci/devices/0000:40:00.0/current_link_width" = "8"'
@@ -30,13 +30,13 @@ def folder(tmp_path_factory):
 
 
 @functools.cache
-def variant(toml: str) -> Node:
+def variant(toml: str) -> ClusterNode:
     path = variant.place / f"{abs(hash(toml))}.tar.gz"
     path.write_bytes(dumps(changed(toml) if toml else usual(), ".tar.gz"))
     return read_node("", str(path), with_topology=False)
 
 
-def fleet(*kinds: str, order=None) -> list[Node]:
+def fleet(*kinds: str, order=None) -> list[ClusterNode]:
     """A node n1, n2, ... of each kind, in the order given."""
     nodes = [replace(variant(kind), name=f"n{number}", host="") for number, kind in enumerate(kinds, 1)]
     return [nodes[place] for place in order] if order else nodes
@@ -97,7 +97,7 @@ def test_what_most_could_not_read_is_not_compared():
     assert compare(fleet(unread, unread, "", "", unread)).differences == ()
 
 
-def with_interface(node: Node, name: str) -> Node:
+def with_interface(node: ClusterNode, name: str) -> ClusterNode:
     facts = {"state": "up", "rate": None, "MTU": "1500", "behind it": "no PCI device"}
     item = Attributes(kind="interface", id=f"interface {name}", label=name, facts=facts)
     return replace(node, sheet=(*node.sheet, item))
@@ -127,4 +127,4 @@ def test_interfaces_of_containers_are_not_odd_and_a_bond_that_is_missing_is():
 
 def test_files_of_one_host_are_told():
     nodes = [replace(node, host="gpu-1") for node in fleet("", "")]
-    assert compare(nodes).warnings == ("n[1-2]: all of them are of the host gpu-1",)
+    assert compare(nodes).warnings == ("n[1-2]: files of the same host gpu-1",)

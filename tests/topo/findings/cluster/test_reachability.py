@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from railgauge.topo.findings.cluster.endpoints import Endpoint
 from railgauge.topo.findings.cluster.planned import Planned
-from railgauge.topo.findings.cluster.reach import Failure, Hint, Reach, Stage, ways
+from railgauge.topo.findings.cluster.reach import ClusterReach, FailedConnection, Hint, Stage, ways
 from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
-from railgauge.topo.findings.cluster.suspects import Part, suspects
+from railgauge.topo.findings.cluster.suspects import SuspectPart, suspects
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node import ports_blocked
 from railgauge.topo.render.reach import matrix_lines, matrix_record
@@ -33,7 +33,7 @@ def nodes(*rails, count=3, **facts):
 
 def failure(source, target, number=errno.ETIMEDOUT, place=0, **known):
     known = {"stage": Stage.CONNECT, "seconds": 4.0, "port": 40000} | known
-    return Failure(source=source, target=target, way=(place, place), errno=number, **known)
+    return FailedConnection(source=source, target=target, way=(place, place), errno=number, **known)
 
 
 def found(reach, plan=None):
@@ -49,11 +49,11 @@ def test_each_failure_is_told_once(failed, tried):
     assert all(len(one.failed) <= one.of for one in named)
 
 
-@given(st.sampled_from(NAMES), st.sampled_from([Part.INTO, Part.OUT_OF, Part.BOTH]))
+@given(st.sampled_from(NAMES), st.sampled_from([SuspectPart.INTO, SuspectPart.OUT_OF, SuspectPart.BOTH]))
 def test_a_node_that_all_its_connections_fail_of_is_named_alone(node, part):
     into = {(name, node) for name in NAMES if name != node}
     out_of = {pair[::-1] for pair in into}
-    failed = {Part.INTO: into, Part.OUT_OF: out_of, Part.BOTH: into | out_of}[part]
+    failed = {SuspectPart.INTO: into, SuspectPart.OUT_OF: out_of, SuspectPart.BOTH: into | out_of}[part]
     assert [(one.part, one.nodes) for one in suspects(failed, set(PAIRS))] == [(part, (node,))]
 
 
@@ -61,24 +61,24 @@ def test_a_node_that_all_its_connections_fail_of_is_named_alone(node, part):
 def test_a_node_is_named_for_more_than_half_of_its_connections_in_a_direction(count):
     """Of 5: for 3, 4 and 5."""
     into = [(name, "gpu1") for name in NAMES[1:]][:count]
-    for failed, part in ((into, Part.INTO), ([pair[::-1] for pair in into], Part.OUT_OF)):
+    for failed, part in ((into, SuspectPart.INTO), ([pair[::-1] for pair in into], SuspectPart.OUT_OF)):
         told = [(one.part, one.nodes) for one in suspects(set(failed), set(PAIRS))]
-        assert told == ([(part, ("gpu1",))] if count > 2 else [(Part.PAIR, pair) for pair in sorted(failed)])
+        assert told == ([(part, ("gpu1",))] if count > 2 else [(SuspectPart.PAIR, pair) for pair in sorted(failed)])
 
 
 def test_a_node_is_not_named_for_half_of_its_connections_nor_for_one():
     four = {pair for pair in PAIRS if not {"gpu6"} & set(pair)}
     half = {("gpu2", "gpu1"), ("gpu3", "gpu1")}  # of 4
-    assert [one.part for one in suspects(half, four)] == [Part.PAIR, Part.PAIR]
+    assert [one.part for one in suspects(half, four)] == [SuspectPart.PAIR, SuspectPart.PAIR]
     two = {("gpu1", "gpu2"), ("gpu2", "gpu1")}
-    assert [one.part for one in suspects({("gpu1", "gpu2")}, two)] == [Part.PAIR]
+    assert [one.part for one in suspects({("gpu1", "gpu2")}, two)] == [SuspectPart.PAIR]
 
 
 def test_a_pair_and_a_whole_rail_are_nobodys_fault_alone():
     (pair,) = suspects({("gpu1", "gpu2"), ("gpu2", "gpu1")}, set(PAIRS))
-    assert (pair.part, pair.nodes, pair.of) == (Part.PAIR, ("gpu1", "gpu2"), 2)
+    assert (pair.part, pair.nodes, pair.of) == (SuspectPart.PAIR, ("gpu1", "gpu2"), 2)
     (everyone,) = suspects(set(PAIRS), set(PAIRS))
-    assert (everyone.part, everyone.of) == (Part.ALL, 30)
+    assert (everyone.part, everyone.of) == (SuspectPart.ALL, 30)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_pair_and_a_whole_rail_are_nobodys_fault_alone():
     ],
 )
 def test_the_error_tells_the_rule(known, identifier):
-    reach = Reach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu2", **known),))
+    reach = ClusterReach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu2", **known),))
     assert found(reach) == {(Level.FAIL, identifier, "gpu[1-2]")}
 
 
@@ -109,13 +109,13 @@ def test_a_reverse_path_filter_is_blamed_only_where_it_is_strict_and_dropped_pac
         (True, 0, "ports-blocked"),
     ):
         ends = nodes("NET/Socket/0", strict=strict)
-        reach = Reach(nodes=ends, failures=(failure("gpu1", "gpu2"),), filtered={"gpu2": filtered})
+        reach = ClusterReach(nodes=ends, failures=(failure("gpu1", "gpu2"),), filtered={"gpu2": filtered})
         assert {one[1] for one in found(reach)} == {identifier}
 
 
 def test_silence_from_a_node_without_a_route_back_is_no_firewall():
     back = failure("gpu3", "gpu1", errno.ENETUNREACH, hint=Hint.NO_ROUTE)
-    reach = Reach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu3"), back))
+    reach = ClusterReach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu3"), back))
     assert found(reach) == {(Level.FAIL, "rail-unreachable", "gpu[1,3]")}
 
 
@@ -129,21 +129,21 @@ def test_silence_from_a_node_without_a_route_back_is_no_firewall():
     ],
 )
 def test_a_closed_way_is_as_bad_as_what_it_is_for(use, known, level):
-    reach = Reach(nodes=nodes(use), failures=(failure("gpu1", "gpu2", **known),))
+    reach = ClusterReach(nodes=nodes(use), failures=(failure("gpu1", "gpu2", **known),))
     assert {one[0] for one in found(reach)} == {level}
 
 
 def test_the_effect_counts_the_channels_of_the_plan():
-    reach = Reach(
+    reach = ClusterReach(
         nodes=nodes("NET/Socket/0", "NET/IB/0"), failures=(failure("gpu1", "gpu2", place=1, stage=Stage.DATA),)
     )
     told = judge(reach, Planned(16, {("NET/IB/0", "NET/IB/0"): 4})).findings
-    assert told[0].effect.startswith("4 of 16 channels of the plan go this way")
-    assert judge(reach, Planned(16)).findings[0].effect == "none of the 16 channels of the plan goes this way"
+    assert told[0].effect.startswith("4 of 16 planned channels use this connection")
+    assert judge(reach, Planned(16)).findings[0].effect == "none of the 16 planned channels uses this connection"
 
 
 def test_who_could_not_be_tried_is_unknown_and_never_passes():
-    reach = Reach(
+    reach = ClusterReach(
         nodes=nodes("NET/Socket/0", count=5),
         untried=frozenset({("gpu1", "gpu2")}),
         silent={"gpu3": "ssh: lost"},
@@ -154,7 +154,7 @@ def test_who_could_not_be_tried_is_unknown_and_never_passes():
 
 
 def test_what_was_tried_outweighs_what_was_read():
-    reached = judge(Reach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu2"),)), Planned())
+    reached = judge(ClusterReach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu2"),)), Planned())
     unknown, passed = (ports_blocked.RULE.finding(level, "", "") for level in (Level.UNKNOWN, Level.PASS))
     assert [reached.settles(unknown, name) for name in ("gpu1", "gpu2", "gpu3")] == [False, False, True]
     assert [reached.settles(passed, name) for name in ("gpu1", "gpu2", "gpu3")] == [True, True, True]
@@ -163,8 +163,8 @@ def test_what_was_tried_outweighs_what_was_read():
 
 def test_without_anything_to_try_nothing_passes():
     alone = dict.fromkeys(("gpu1", "gpu2"), ())
-    assert found(Reach(nodes=alone)) == {(Level.UNKNOWN, "rail-unreachable", "gpu[1-2]")}
-    assert not judge(Reach(nodes=alone), Planned()).sound
+    assert found(ClusterReach(nodes=alone)) == {(Level.UNKNOWN, "rail-unreachable", "gpu[1-2]")}
+    assert not judge(ClusterReach(nodes=alone), Planned()).sound
     assert [one.level for one in not_tried(["gpu1", "gpu2"]).findings] == [Level.UNKNOWN]
     assert not not_tried(["gpu1"]).findings
 
@@ -178,7 +178,7 @@ def test_ways_join_equal_uses_and_those_of_the_plan():
 
 
 def test_the_matrix_has_a_row_for_each_rail():
-    reach = Reach(
+    reach = ClusterReach(
         nodes=nodes("NET/Socket/0", "NET/Socket/1"), failures=(failure("gpu1", "gpu3"), failure("gpu2", "gpu3"))
     )
     assert list(matrix_lines(reach)) == [

@@ -43,5 +43,5 @@ def test_a_path_that_a_daemons_topology_file_changes_is_told_with_the_file(tmp_p
     machine = usual()
     write(tmp_path, "n4", replace(machine, texts=machine.texts | {VIRTUAL: text}))
     told = {difference_text(one) for one in compare(*read(tmp_path)).differences}
-    assert f"{VIRTUAL} is there, 3 of 4 nodes do not have it" in told
+    assert f"{VIRTUAL} is present, 3 of 4 nodes do not have it" in told
     assert "mlx5_0 - GPU0: PHB, 3 of 4 nodes PIX" in told

@@ -17,7 +17,7 @@ from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.rules import check
 
-GAIN = re.compile(r"\(([+-]\d+)%\)")
+GAIN = re.compile(r"\(([+-]\d+) %\)")
 NO_GDR = {**dict.fromkeys(PEER_MEMORY)}
 
 
@@ -45,7 +45,7 @@ def test_one_pair_gains_what_all_of_them_gain():
     for gpu, nic in (("GPU0", "mlx5_0"), ("GPU3", "mlx5_5"), ("GPU7", "mlx5_9")):
         (alone,) = records(machine, "--", gpu, nic)
         assert {alone["effect"]} == effects or alone["level"] == "INFO"
-    assert "(+128%)" in in_process("gdr", "check", "GPU0", "mlx5_0", "--from", machine).stdout
+    assert "(+128 %)" in in_process("gdr", "check", "GPU0", "mlx5_0", "--from", machine).stdout
 
 
 @pytest.mark.parametrize("name", WHOLE)

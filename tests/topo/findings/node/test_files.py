@@ -35,6 +35,29 @@ def test_a_faulty_topology_file_in_place_of_a_machine(name, old, new, level):
     assert levels(name, file_case(HEALTHY)) == {Level.PASS}
 
 
+def test_a_file_leaves_unknown_what_links_run_at():
+    def told(text):
+        return [(one.level, one.subject, one.message) for one in findings("pcie-link-degraded", file_case(text))]
+
+    unknown = "current link width unknown (topology file only)"
+    old = '"0000:10:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16"'
+    bridge = HEALTHY.replace(old, old.replace("32.0", "2.5").replace('"16"', '"1"'), 1)
+    assert told(bridge) == [(Level.UNKNOWN, "", unknown)]
+    assert told(HEALTHY) == [(Level.UNKNOWN, "", f"{unknown}; no link in the file is narrower or slower than expected")]
+
+
+def test_links_that_differ_without_a_majority_are_named_with_their_device():
+    ids = 'vendor="0x10de" device="0x2330" class="0x030200" link_speed="32.0 GT/s PCIe"'
+    gpus = "".join(
+        f'<pci busid="0000:0{n}:00.0" {ids} link_width="{lanes}"><gpu dev="{n}" sm="90" rank="{n}"/></pci>'
+        for n, lanes in enumerate([8, 8, 16, 16])
+    )
+    file = file_case(f'<system version="1"><cpu numaid="0" arch="x86_64">{gpus}</cpu></system>')
+    found = [one for one in findings("pcie-link-degraded", file) if one.subject]
+    assert [one.subject for one in found] == ["0000:00:00.0", "0000:01:00.0"]
+    assert {one.message.partition(":00.0 and")[0] for one in found} == {"0000:00"}
+
+
 def test_a_file_that_contradicts_itself():
     twice = HEALTHY.replace('<cpu numaid="1"', '<cpu numaid="0"', 1)
     assert levels("topo-file-faulty", file_case(twice)) == {Level.FAIL}

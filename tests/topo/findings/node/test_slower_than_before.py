@@ -42,8 +42,8 @@ def other(before, after):
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("dgx-h100-nic-x8", ["NIC mlx5_0 (0000:18:00.0): x16 -> x8", "2 such nodes: all_reduce 1 GiB"]),
-        ("dgx-h100-nvlink-down", ["GPU2 (0000:52:00.0): 18 -> 17 NVLinks", "this node alone: all_reduce 1 GiB"]),
+        ("dgx-h100-nic-x8", ["NIC mlx5_0 (0000:18:00.0): x16 -> x8", "2-node all_reduce 1 GiB"]),
+        ("dgx-h100-nvlink-down", ["GPU2 (0000:52:00.0): 18 -> 17 NVLinks", "1-node all_reduce 1 GiB"]),
         ("dgx-h100-port-down", ["mlx5_3 port 1: Active -> Down", "8 x 48 -> 7 x 48"]),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_recorded_machine_that_lost_nvlinks_is_slower():
     before, after = (Case(recorded(CaptureReader(replace(found, facts=facts)))) for facts in (found.facts, down))
     lines = slower(before, after)
     assert "GPU2 (0000:00:08.0): 18 -> 0 NVLinks" in lines
-    assert lines[0].startswith("predicted for this node alone: all_reduce 1 GiB")
+    assert lines[0].startswith("predicted: 1-node all_reduce 1 GiB")
     assert slower(after, before) == []
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.topo.findings.traffic.links import link
 
-from railgauge.topo.facts.sources.link_counters import LinkKind, Way
+from railgauge.topo.facts.sources.link_counters import ByteDirection, CounterKind
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
@@ -15,7 +15,7 @@ from railgauge.topo.render.traffic import MOST_LINES, traffic_lines
 from railgauge.transports.typed import jsonable, read_as
 
 MB = 1_000_000
-SENT, RECEIVED = Way.SENT, Way.RECEIVED
+SENT, RECEIVED = ByteDirection.SENT, ByteDirection.RECEIVED
 
 
 def judged(planned, *links, before=None):
@@ -50,7 +50,7 @@ def test_bytes_that_were_seen_on_another_link_are_a_fail_that_names_both(seen):
     assert list(got["eth1", SENT].elsewhere_bytes) == ["eth0"]
     (failed,) = [one for one in findings(list(got.values())) if one.level is Level.FAIL]
     assert (failed.id, failed.subject, failed.host) == ("traffic-elsewhere", "eth1", "node")
-    assert "eth1 of node was to send 100 MB" in failed.message
+    assert "eth1 of node should send 100 MB" in failed.message
     assert "eth0 sent" in failed.message
     assert "ip route get" in failed.remedy
 
@@ -64,7 +64,7 @@ def test_the_ports_of_a_bond_are_not_elsewhere():
     links = (link("bond0", 110 * MB, 1), link("eth0", 60 * MB, 1, above=("bond0",)), link("eth1", 50 * MB, 1))
     got = judged({("bond0", SENT): 100 * MB}, *links)
     assert got["bond0", SENT].level is Level.PASS
-    assert got["eth0", SENT].why == "counts what passes bond0"
+    assert got["eth0", SENT].why == "counts the traffic of bond0"
     # A VLAN that counts nothing, above a NIC that does: the same bytes, so that no other way is shown.
     stacked = (link("eth0", 100 * MB, 1, above=("bond0",)), link("bond0", 1, 1, above=("vlan5",)), link("vlan5", 1, 1))
     assert judged({("vlan5", SENT): 90 * MB}, *stacked)["vlan5", SENT].level is Level.UNKNOWN
@@ -73,7 +73,7 @@ def test_the_ports_of_a_bond_are_not_elsewhere():
 def test_bytes_that_no_link_saw_are_unknown():
     got = judged({("eth1", SENT): 100 * MB}, link("eth0", 10 * MB, 1), link("eth1", 2, 1, packets=2))
     assert got["eth1", SENT].level is Level.UNKNOWN
-    assert "which no other link of this host saw" in got["eth1", SENT].why
+    assert "and no other link of this host counted it" in got["eth1", SENT].why
 
 
 def test_counters_that_never_counted_are_unknown_whatever_others_say():
@@ -90,15 +90,15 @@ def test_too_little_to_tell_from_other_traffic_is_unknown():
 
 
 def test_a_plan_beyond_what_a_counter_holds_is_unknown():
-    counter = link("GPU0 PCIe", 10 * MB, 1, kind=LinkKind.PCIE, wraps_at=1 << 32)
+    counter = link("GPU0 PCIe", 10 * MB, 1, kind=CounterKind.PCIE, wraps_at=1 << 32)
     assert judged({("GPU0 PCIe", SENT): 5000 * MB}, counter)["GPU0 PCIe", SENT].level is Level.UNKNOWN
 
 
 def test_memory_and_links_without_counters_are_unknown():
     got = judged({(MEMORY, SENT): 9 * MB, ("eth7", RECEIVED): 9 * MB})
     assert {(one.kind, one.level, one.why) for one in got.values()} == {
-        (LinkKind.MEMORY, Level.UNKNOWN, "memory has no counter"),
-        (LinkKind.INTERFACE, Level.UNKNOWN, "no such counters found"),
+        (CounterKind.MEMORY, Level.UNKNOWN, "memory has no counter"),
+        (CounterKind.INTERFACE, Level.UNKNOWN, "no such counters found"),
     }
     assert {one.level for one in findings(list(got.values()))} == {Level.UNKNOWN}
 
@@ -114,7 +114,7 @@ def test_errors_are_a_finding_of_their_own(counts, level):
     one = LinkTraffic(
         host="node",
         link="eth0",
-        kind=LinkKind.INTERFACE,
+        kind=CounterKind.INTERFACE,
         way=RECEIVED,
         planned_bytes=10 * MB,
         seen_bytes=11 * MB,

@@ -12,7 +12,7 @@ from tests.topo.jobs.hang.reading import dump, entry, up_to
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps
-from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_text import RasText
@@ -59,7 +59,7 @@ def judge(scene):
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(list(places(DUMP))[1:]), VALUES)
 def test_a_flight_document(path, value):
-    scene = Scene()
+    scene = JobState()
     reader = FlightDumps(scene)
     with contextlib.suppress(InputError):
         reader.read(replaced(DUMP, path, value), 0, "trace_0")
@@ -71,7 +71,7 @@ def test_a_flight_document(path, value):
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(list(places(REPORT))[1:]), VALUES)
 def test_a_report_in_json(path, value):
-    scene = Scene()
+    scene = JobState()
     with contextlib.suppress(InputError):
         read_ras_json(scene, replaced(REPORT, path, value), "ras.json")
     judge(scene)
@@ -80,7 +80,7 @@ def test_a_report_in_json(path, value):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(RAS_LINES) | st.text(max_size=30), max_size=40))
 def test_a_report_in_text(lines):
-    scene = Scene()
+    scene = JobState()
     RasText(scene).read(lines)
     judge(scene)
 
@@ -91,7 +91,7 @@ def test_a_log(data):
     begin = data.draw(st.integers(0, len(LOG)))
     end = data.draw(st.integers(begin, len(LOG)))
     noise = data.draw(st.binary(max_size=20))
-    log, scene = RankLog(), Scene()
+    log, scene = RankLog(), JobState()
     log.read([LOG[:begin].encode(), noise, LOG[end:].encode()])
     log.put(scene)
     judge(scene)
@@ -103,4 +103,4 @@ def test_nested_values(depth):
     for _ in range(depth):
         value = [value]
     with pytest.raises(InputError):
-        FlightDumps(Scene()).read(replaced(DUMP, ("entries", 0, "profiling_name"), value), 0, "trace_0")
+        FlightDumps(JobState()).read(replaced(DUMP, ("entries", 0, "profiling_name"), value), 0, "trace_0")

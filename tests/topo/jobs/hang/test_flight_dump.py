@@ -8,12 +8,12 @@ from tests.topo.jobs.hang.reading import dump, entry, found, message, scene_of, 
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps
-from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.verdict import verdict
 
 
 def scene_of_dumps(dumps):
-    scene = Scene()
+    scene = JobState()
     reader = FlightDumps(scene)
     for rank, content in dumps.items():
         reader.read(content, rank, f"trace_{rank}")
@@ -190,7 +190,7 @@ def test_a_dump_of_nothing_but_what_is_under_way_does_not_tell_that_nothing_was_
 )
 def test_what_is_no_dump_is_refused(content, words):
     with pytest.raises(InputError, match=words):
-        FlightDumps(Scene()).read(content, 0, "trace_0")
+        FlightDumps(JobState()).read(content, 0, "trace_0")
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.jobs.hang.reading import dump, found, message, scene_of, up_to, write_dumps
 
-from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.verdict import verdict
 
@@ -236,7 +236,7 @@ def test_whoever_is_behind_is_always_named(data):
     odd, last = data.draw(st.integers(0, 7)), data.draw(st.integers(1, 12))
     behind = data.draw(st.integers(0, last - 1))
     logs = {rank: calls(rank, behind if rank == odd else last) for rank in range(8)}
-    log, scene = RankLog(), Scene()
+    log, scene = RankLog(), JobState()
     for rank in data.draw(st.permutations(range(8))):
         log.read([logs[rank].encode()])
     log.put(scene)

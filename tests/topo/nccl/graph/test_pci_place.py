@@ -6,12 +6,12 @@ from tests.topo.small_machines import gpu, net, nic, switch
 
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
-from railgauge.topo.nccl.graph.pci_place import Place, numbered_cpus, places, relation
+from railgauge.topo.nccl.graph.pci_place import PciPlace, numbered_cpus, places, relation
 from railgauge.topo.xml import topology_file
 
 
-def place(bus: str, *switches: str, cpu: int = 0, host: int = 0, bridge: str | None = None) -> Place:
-    return Place(host=host, cpu=cpu, switches=switches, bus_id=bus, bridge=bridge)
+def place(bus: str, *switches: str, cpu: int = 0, host: int = 0, bridge: str | None = None) -> PciPlace:
+    return PciPlace(host=host, cpu=cpu, switches=switches, bus_id=bus, bridge=bridge)
 
 
 @pytest.mark.parametrize(

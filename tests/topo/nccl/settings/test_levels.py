@@ -4,7 +4,7 @@
 import pytest
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.nccl.settings.levels import MEANING, Levels, Reach, read_levels
+from railgauge.topo.nccl.settings.levels import MEANING, Levels, PathTypeLimit, read_levels
 from railgauge.topo.nccl.settings.steering import in_force, parse_settings
 
 
@@ -30,7 +30,7 @@ def test_without_settings_the_defaults_of_nccl_hold():
 )
 def test_a_level_goes_by_name_or_by_its_old_number(text, want):
     for name, field in (("NCCL_P2P_LEVEL", "p2p"), ("NCCL_NET_GDR_LEVEL", "gdr")):
-        assert getattr(read_levels({name: text}), field) == Reach(type=want, source=f"{name}={text}")
+        assert getattr(read_levels({name: text}), field) == PathTypeLimit(type=want, source=f"{name}={text}")
 
 
 @pytest.mark.parametrize("text", ["", "sys", "NET", "DIS", "far", "-1", " 3"])
@@ -40,8 +40,8 @@ def test_what_nccl_does_not_understand_it_ignores(text):
 
 def test_disabled_p2p_wins_over_its_level():
     both = {"NCCL_P2P_DISABLE": "1", "NCCL_P2P_LEVEL": "SYS"}
-    assert read_levels(both).p2p == Reach(type="LOC", source="NCCL_P2P_DISABLE=1")
-    assert read_levels({**both, "NCCL_P2P_DISABLE": "2"}).p2p == Reach(type="SYS", source="NCCL_P2P_LEVEL=SYS")
+    assert read_levels(both).p2p == PathTypeLimit(type="LOC", source="NCCL_P2P_DISABLE=1")
+    assert read_levels({**both, "NCCL_P2P_DISABLE": "2"}).p2p == PathTypeLimit(type="SYS", source="NCCL_P2P_LEVEL=SYS")
 
 
 @pytest.mark.parametrize(

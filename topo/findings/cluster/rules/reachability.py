@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from railgauge.topo.findings.cluster.endpoints import BOOTSTRAP, SOCKET
-from railgauge.topo.findings.cluster.fault import Fault, fault
+from railgauge.topo.findings.cluster.fault import ClusterFault, fault
 from railgauge.topo.findings.cluster.planned import Planned
-from railgauge.topo.findings.cluster.reach import Failure, Pair, Rail, Reach
-from railgauge.topo.findings.cluster.suspects import Part, Suspect, suspects
+from railgauge.topo.findings.cluster.reach import ClusterReach, FailedConnection, Pair, Rail
+from railgauge.topo.findings.cluster.suspects import Suspect, SuspectPart, suspects
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node import mtu_mismatch, ports_blocked, rail_unreachable, rp_filter_strict
@@ -22,7 +22,7 @@ TRIED = (rail_unreachable.RULE, ports_blocked.RULE, mtu_mismatch.RULE, rp_filter
 """The ids that connection tests report."""
 FILTERS = (ports_blocked.RULE.id, rp_filter_strict.RULE.id)
 """RDMA bypasses the kernel and so its filters."""
-Case = tuple[Failure, Fault]
+Case = tuple[FailedConnection, ClusterFault]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Reached:
         return frozenset((one.id, name) for one in found for name in one.evidence["nodes"])
 
 
-def judge(reach: Reach, plan: Planned) -> Reached:
+def judge(reach: ClusterReach, plan: Planned) -> Reached:
     """A finding for each node, pair of nodes or whole rail that is at fault; PASS for sound nodes; UNKNOWN."""
     closed = guarded(rail_unreachable.RULE.id, "", lambda: _closed(reach, plan))
     if any(one.error for one in closed):
@@ -58,7 +58,7 @@ def not_tried(names: Sequence[str]) -> Reached:
     return Reached((_about(rail_unreachable.RULE.unknown("", message), names),) if len(names) > 1 else ())
 
 
-def _closed(reach: Reach, plan: Planned) -> Iterator[Finding]:
+def _closed(reach: ClusterReach, plan: Planned) -> Iterator[Finding]:
     tries = {(one.source, one.target, one.way): one for one in reach.failures}
     cases: dict[tuple[str, Rail], dict[Pair, Case]] = defaultdict(dict)
     for one in reach.failures:
@@ -69,7 +69,7 @@ def _closed(reach: Reach, plan: Planned) -> Iterator[Finding]:
             yield _finding(reach, plan, rail, suspect, [found[pair] for pair in sorted(suspect.failed)])
 
 
-def _finding(reach: Reach, plan: Planned, rail: Rail, suspect: Suspect, found: Sequence[Case]) -> Finding:
+def _finding(reach: ClusterReach, plan: Planned, rail: Rail, suspect: Suspect, found: Sequence[Case]) -> Finding:
     rule = found[0][1].rule
     words = [text for text, _ in Counter(case.words for _, case in found).most_common()]
     failure = next(one for one, case in found if case.words == words[0])
@@ -97,13 +97,13 @@ def _named(suspect: Suspect, over: str) -> tuple[str, str]:
     """The subject of a finding, and what fails."""
     failed, of = len(suspect.failed), suspect.of
     node = suspect.nodes[0] if suspect.nodes else ""
-    if suspect.part is Part.ALL:
+    if suspect.part is SuspectPart.ALL:
         return over, f"no node reaches another over {over}"
-    if suspect.part is Part.INTO:
+    if suspect.part is SuspectPart.INTO:
         return f"{node} over {over}", f"{failed} of {of} nodes do not reach {node} over {over}"
-    if suspect.part is Part.OUT_OF:
+    if suspect.part is SuspectPart.OUT_OF:
         return f"{node} over {over}", f"{node} does not reach {failed} of {of} nodes over {over}"
-    if suspect.part is Part.BOTH:
+    if suspect.part is SuspectPart.BOTH:
         return f"{node} over {over}", f"{failed} of {of} connections from and to {node} over {over} fail"
     source, target = next(iter(suspect.failed)) if failed == 1 else suspect.nodes
     pair = f"{source} {'->' if failed == 1 else '<->'} {target} over {over}"
@@ -132,20 +132,20 @@ def _effect(rule: Rule, rail: Rail, plan: Planned) -> str:
     return f"none of the {plan.channels} planned channels uses this connection"
 
 
-def _sound(reach: Reach, faulty: Set[str]) -> tuple[str, ...]:
+def _sound(reach: ClusterReach, faulty: Set[str]) -> tuple[str, ...]:
     out = faulty | {name for pair in reach.untried for name in pair} | {name for name, _ in reach.deaf}
     there = set().union(*(row.nodes for row in reach.rows.values()))
     return tuple(name for name in reach.nodes if name in there - out)
 
 
-def _passed(reach: Reach, sound: Sequence[str]) -> Iterator[Finding]:
+def _passed(reach: ClusterReach, sound: Sequence[str]) -> Iterator[Finding]:
     over = ", ".join(row.over for row in reach.rows.values())
     message = f"connections to and from the other nodes without findings carry data over {over}"
     for rule in (rail_unreachable.RULE, ports_blocked.RULE) if sound else ():
         yield _about(rule.finding(Level.PASS, "", message), sound)
 
 
-def _unknown(reach: Reach) -> Iterator[Finding]:
+def _unknown(reach: ClusterReach) -> Iterator[Finding]:
     """What was not tried, and why."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for name, why in reach.silent.items():

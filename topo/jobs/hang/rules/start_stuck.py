@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.hang import START_STUCK
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.hang.model import Communicator, Status
+from railgauge.topo.jobs.hang.model import JobCommunicator, Status
 from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, few, have
 from railgauge.topo.jobs.hang.standstill import Standstill
 
@@ -30,7 +30,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         )
 
 
-def _why(comm: Communicator, absent: list[int]) -> str:
+def _why(comm: JobCommunicator, absent: list[int]) -> str:
     if absent:
         return f", which {have(absent)} not begun"
     if through := by_status(comm, Status.RUNNING):

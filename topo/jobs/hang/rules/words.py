@@ -4,11 +4,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from railgauge.topo.jobs.hang.model import Communicator, Status, named
+from railgauge.topo.jobs.hang.model import JobCommunicator, Status, named
 from railgauge.topo.jobs.hang.standstill import Hold
 
 
-def few(ranks: Sequence[int], comm: Communicator) -> bool:
+def few(ranks: Sequence[int], comm: JobCommunicator) -> bool:
     """Whether so few ranks lack data that the ranks are at fault, not the collection."""
     return 2 * len(ranks) < len(comm.members)
 
@@ -41,12 +41,12 @@ def wait(hold: Hold, where: str = "in it") -> str:
     return f"{are(hold.waiting, 'waits', 'wait')} {where}{since}"
 
 
-def by_status(comm: Communicator, *wanted: Status) -> list[int]:
+def by_status(comm: JobCommunicator, *wanted: Status) -> list[int]:
     """The ranks of one of some states."""
     return [rank for rank, status in sorted(comm.status.items()) if status in wanted]
 
 
-def evidence(comm: Communicator, **more: Any) -> dict[str, Any]:
+def evidence(comm: JobCommunicator, **more: Any) -> dict[str, Any]:
     """Of which communicator, by which sources, and more."""
     return {"communicator": comm.id, "sources": list(comm.sources), **more}
 
