@@ -33,8 +33,8 @@ SLOW_LINK = Card(
     ),
     remedy=(
         "check cables, optics and switch ports between them, or for GPUs the NVLinks and PCIe links of both "
-        "(`nvidia-smi nvlink -s` and `-e`); measure that link alone: `railgauge link A B`; within a host see what else "
-        "runs on their cores"
+        "(`nvidia-smi nvlink -s` and `-e`); measure that link alone: `railgauge link A B`; within a host look for "
+        "other programs on their cores"
     ),
     sure="railgauge link A B",
     passes="nobody stands out",
