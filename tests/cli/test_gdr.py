@@ -48,7 +48,7 @@ def test_a_topology_file_is_taken_at_its_word(tmp_path):
     file.write_text(railgauge("topo", "dump", "--from", "@a100-4gpu").stdout.replace('gdr="1"', 'gdr="0"'))
     result = railgauge("gdr", "check", "--from", str(file))
     assert result.returncode == 1
-    assert "the file says gdr=0" in result.stdout
+    assert "the file has gdr=0" in result.stdout
 
 
 def test_sockets_in_a_topology_file_are_no_fault(tmp_path):

@@ -22,7 +22,7 @@ def test_the_text_folds_what_is_as_before():
     done = against("@dgx-h100-port-down", "@dgx-h100-nic-x8")
     lines = done.stdout.splitlines()
     assert lines[0] == "new since @dgx-h100-nic-x8:"
-    assert lines[1].startswith("WARN ib-port-down: mlx5_3:1: it is DOWN")
+    assert lines[1].startswith("WARN ib-port-down: mlx5_3:1: state DOWN")
     gone = lines.index("gone since @dgx-h100-nic-x8:")
     assert lines[gone + 1].startswith("WARN pcie-link-degraded: 0000:18:00.0 runs with 8 lanes")
     assert lines[-2].startswith("unchanged, not counted: INFO mtu-mismatch; ")
@@ -64,7 +64,7 @@ def test_a_saved_document_is_a_baseline(tmp_path):
     assert against("@dgx-h100-nic-x8", path, "--fail-on", "WARN").returncode == 0
     worse = against("@dgx-h100-port-down", path, "--fail-on", "WARN")
     assert worse.returncode == 1
-    assert "UNKNOWN slower-than-before: the baseline holds findings alone" in worse.stdout
+    assert "UNKNOWN slower-than-before: the baseline has only findings" in worse.stdout
 
 
 def test_a_topology_file_is_a_baseline_that_leaves_much_unknown(tmp_path):
@@ -88,12 +88,12 @@ def test_the_report_says_what_is_new_and_what_is_gone(tmp_path):
     ("content", "says"),
     [
         ("{", "not JSON"),
-        ('{"schema": "railgauge/run/1"}', "no document railgauge/findings/1"),
+        ('{"schema": "railgauge/run/1"}', "not a railgauge/findings/1 document"),
         ('{"schema": "railgauge/findings/1", "findings": [{"id": "x"}]}', "findings[0] lacks"),
         (
             '{"schema": "railgauge/findings/1", "findings": [{"id": "x", "level": "BAD", "subject": "", "message": "", '
             '"effect": "", "remedy": "", "host": ""}]}',
-            "no level",
+            "not a level",
         ),
         ("<nothing/>", "expected <system>"),
     ],

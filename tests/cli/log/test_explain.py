@@ -110,7 +110,7 @@ def test_a_machine_beside_the_log(tmp_path):
     path = tmp_path / "log.txt"
     path.write_text(NO_GDR)
     result = in_process("log", "explain", str(path), "--from", "@dgx-h100")
-    assert "what the topology allows\n  no rank's GPU is found on that machine" in result.stdout
+    assert "what the topology allows\n  no GPU of the log is on that machine" in result.stdout
 
 
 def test_json_of_a_container_is_no_flight_record(tmp_path):
@@ -128,7 +128,7 @@ def test_a_look_that_fails_by_itself_leaves_the_others_their_say(tmp_path, monke
     result = in_process("log", "explain", str(path), "--json")
     found = json.loads(result.stdout)["findings"]
     assert (result.returncode, [one["level"] for one in found].count("UNKNOWN")) == (70, 1)
-    assert "an error of railgauge itself: unexpected KeyError: 'colour'" in result.stderr
+    assert "internal error of railgauge: unexpected KeyError: 'colour'" in result.stderr
     others = [one for one in found if one["level"] != "UNKNOWN"]
     assert others == [one for one in before["findings"] if one in others]
     assert others

@@ -66,7 +66,7 @@ def test_the_rest_of_an_answer_stands(one_breaks):
     text = in_process("check", "--from", DGX, "--fail-on", "WARN")
     assert text.returncode == 70
     assert "WARN pcie-link-degraded: " in text.stdout
-    assert "UNKNOWN pcie-link-degraded: an error of railgauge itself: unexpected KeyError: 'colour' (" in text.stdout
+    assert "UNKNOWN pcie-link-degraded: internal error of railgauge: unexpected KeyError: 'colour' (" in text.stdout
     assert "PASS" in text.stdout
     assert "pcie-link-degraded" in text.stderr
     assert "KeyError: 'colour'" in text.stderr

@@ -80,8 +80,8 @@ def test_pxn_names_the_gpu_that_relays():
 def test_a_decision_by_the_distance_of_the_relay_says_so():
     here = switch("0000:10:00.0", gpu("0000:11:00.0", 0, SWITCHED), nic("0000:12:00.0", 0))
     text = describe(explained(machine(here, gpu("0000:81:00.0", 1, SWITCHED)), NET, "GPU/0-81000"))
-    assert "GPUDirect RDMA, receiving: on: PIX is within P2C (NCCL's default); the distance" in text
-    assert "the distance of GPU/0-11000 counts, which relays (PXN)" in text
+    assert "GPUDirect RDMA, receiving: on: PIX is within P2C (NCCL's default); measured from" in text
+    assert "measured from GPU/0-11000, which relays (PXN)" in text
     assert "relays" not in describe(explained(machine(here, gpu("0000:81:00.0", 1)), NET, "GPU/0-81000"))
 
 
