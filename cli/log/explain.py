@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with, print_findings
-from railgauge.cli.machine_options import From, Json, open_machine
+from railgauge.cli.machine_options import From, Json, SaveCapture, open_machine
 from railgauge.cli.output import document, print_json
-from railgauge.topo.errors import InputError
+from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.files.input_file import blocks
 from railgauge.topo.findings.finding import Level
 
@@ -26,10 +26,13 @@ def explain(
         list[str], typer.Argument(help="NCCL's logs of one or more ranks (- is stdin), or a flight record.")
     ],
     source: From = None,
+    save: SaveCapture = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped."""
+    if save is not None and source is None:
+        raise UsageError("--save-capture requires --from, the machine to compare with")
     if len(files) == 1:
         first, content = _begin(files[0])
         if RECORD.match(first):
@@ -38,7 +41,7 @@ def explain(
         contents: Iterable[Iterable[bytes]] = [content]
     else:
         contents = map(blocks, files)
-    _log(contents, files, source, as_json=as_json, fail_on=fail_on)
+    _log(contents, files, source, save, as_json=as_json, fail_on=fail_on)
 
 
 def _begin(path: str) -> tuple[bytes, Iterator[bytes]]:
@@ -67,7 +70,13 @@ def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
 
 
 def _log(
-    contents: Iterable[Iterable[bytes]], files: list[str], source: str | None, *, as_json: bool, fail_on: Level
+    contents: Iterable[Iterable[bytes]],
+    files: list[str],
+    source: str | None,
+    save: str | None,
+    *,
+    as_json: bool,
+    fail_on: Level,
 ) -> None:
     from railgauge.topo.jobs.logs.allowed import allowed
     from railgauge.topo.jobs.logs.log import Log
@@ -86,7 +95,7 @@ def _log(
             files[0] if len(files) == 1 else f"{len(files)} files",
         )
     judged = verdict(log)
-    may = allowed(log, open_machine(source)) if source else ()
+    may = allowed(log, open_machine(source, save=save)) if source else ()
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with, print_findings
-from railgauge.cli.machine_options import Json, print_warnings, source_of
+from railgauge.cli.machine_options import Json, SaveCapture, open_machine, source_of
 from railgauge.cli.output import document, print_json
+from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.machine import Machine
 
 
 def lint(
@@ -20,6 +21,7 @@ def lint(
         str | None,
         typer.Option("--from", metavar="X", help="The machine it is for: live (this one), a capture, @fixture or XML."),
     ] = None,
+    save: SaveCapture = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
@@ -28,7 +30,7 @@ def lint(
     from railgauge.topo.findings.topology_file.rules import lint as findings_of
     from railgauge.topo.render.findings import record
 
-    machine = _machine(source)
+    machine = _machine(source, save)
     findings = findings_of(read(file, machine))
     if as_json:
         print_json(document("findings", machine.host if machine else "", findings=[record(f) for f in findings]))
@@ -37,10 +39,10 @@ def lint(
     leave_with(findings, fail_on)
 
 
-def _machine(source: str | None) -> Machine | None:
+def _machine(source: str | None, save: str | None) -> Machine | None:
     """The machine to compare with, read without NCCL_TOPO_FILE, which may name the same file."""
     if source is None:
+        if save is not None:
+            raise UsageError("--save-capture requires --from, the machine to compare with")
         return None
-    machine = load_machine(source_of(source), environment={**os.environ, SETTING: ""})
-    print_warnings(machine.warnings)
-    return machine
+    return open_machine(source_of(source), environment={**os.environ, SETTING: ""}, save=save)

@@ -155,6 +155,16 @@ def test_what_an_answer_was_computed_from_replays(dgx, command, env):
     assert answered(*command, **env) == saved
 
 
+@pytest.mark.parametrize("command", [("topo", "lint", "topo.xml"), ("log", "explain", "log.txt")], ids=" ".join)
+def test_the_machine_beside_a_file_replays(dgx, command):
+    (dgx / "log.txt").write_text("a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n")
+    args, path = (*command[:2], str(dgx / command[2])), str(dgx / "saved.tar.zst")
+    saved = answered(*args, "--from", "@dgx-h100", "--save-capture", path)
+    assert saved == answered(*args, "--from", path) == answered(*args, "--from", "@dgx-h100")
+    alone = in_process(*args, "--save-capture", path)
+    assert (alone.returncode, "requires --from" in alone.stderr) == (2, True)
+
+
 def test_a_topology_file_that_a_setting_names_replays(dgx):
     (dgx / "root/topo.xml").write_text((dgx / "topo.xml").read_text().replace('speed="400000"', 'speed="200000"'))
     path, env = str(dgx / "saved.tar.gz"), {"NCCL_TOPO_FILE": "/topo.xml"}
