@@ -112,12 +112,12 @@ def run(
         float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may be lost")
     ] = None,
     output: Annotated[
-        str, option("RunAnswer", "-J", "--output_file", help="write the JSON document to this file")
+        str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")
     ] = "",
     tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
-    record: Annotated[str | None, option("RunAnswer", "--record", help="write a flight record of all ranks")] = None,
-    as_json: Annotated[bool, option("RunAnswer", "--json", help="print one JSON document")] = False,
-    list_all: Annotated[bool, option("RunAnswer", "--list", help=LIST)] = False,
+    record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
+    as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
+    list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
 ) -> int:
     """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
     if list_all:

@@ -33,8 +33,8 @@ def test_the_rank_behind_is_named():
     found, _ = judged({rank: waits(7) for rank in range(3)} | {3: standing(operation(6))})
     assert [finding.id for finding in found.findings] == ["rank-behind"]
     assert found.text == (
-        "rank 3 is missing in all_reduce #7 (communicator 0 (of all ranks), 4 ranks); ranks 0-2 wait in it since "
-        "2025-11-21T14:02:11Z; the last that it called is all_reduce #6"
+        "rank 3 has not entered all_reduce #7 (communicator 0 (of all ranks), 4 ranks); ranks 0-2 wait in it since "
+        "2025-11-21T14:02:11Z; its last call: all_reduce #6"
     )
 
 

@@ -59,7 +59,7 @@ def test_a_route_that_leads_by_the_other_rail_is_a_fail_that_names_both(hosts):
     failed = {name: one for name, one in levels(got).items() if one != "PASS"}
     assert failed == {("rg-node1", "eth1", "sent"): "FAIL", ("rg-node2", "eth1", "received"): "FAIL"}
     assert got["error"].startswith("traffic-elsewhere: planned bytes were not counted on rg-node1 eth1 (sent)")
-    assert "FAIL traffic-elsewhere: eth1 of rg-node1 was to send" in first[2]
+    assert "FAIL traffic-elsewhere: eth1 of rg-node1 should send" in first[2]
     assert "eth0 sent" in first[2]
 
 
@@ -67,7 +67,7 @@ def test_the_nodes_of_one_host_move_their_bytes_over_lo_whatever_the_plan_says(h
     by_rank = ({"NCCL_HOSTID": "a"}, {"NCCL_HOSTID": "b"})
     first, _ = ended(start(hosts, (0, 0), *MUCH, by_rank=by_rank, NCCL_SOCKET_IFNAME="eth0"))
     assert first[0] == 4
-    assert "eth0 of rg-node1 was to send" in first[2]
+    assert "eth0 of rg-node1 should send" in first[2]
     assert "lo sent" in first[2]
     assert [line.split()[-1] for line in first[1].splitlines() if " eth0 " in line] == ["FAIL", "FAIL"]
 

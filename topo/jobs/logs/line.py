@@ -35,7 +35,7 @@ class LogLine(NamedTuple):
 
 
 def messages(raw: bytes) -> Iterator[LogLine]:
-    """The messages of a line: one, several where ranks cut into each other, or a LogLine without level."""
+    """The messages of a line: one, several where ranks cut into each other, or a line without level."""
     text = COLOURS.sub("", raw.decode("utf-8", "replace")).rstrip()
     if text.startswith("{"):
         text = CONTAINER.split(text, maxsplit=1)[0]

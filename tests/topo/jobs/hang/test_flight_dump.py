@@ -28,7 +28,7 @@ def test_the_rank_that_did_not_call_is_named(tmp_path, as_json):
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
         "rank 7 has not entered all_reduce #41 (process group 0 (default_pg), 8 ranks); ranks 0-6 wait in it since "
-        "2025-11-21T14:02:11Z; last call of it: all_reduce #40"
+        "2025-11-21T14:02:11Z; its last call: all_reduce #40"
     )
 
 

@@ -63,7 +63,7 @@ def test_the_rank_that_did_not_call(tmp_path):
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
         f"rank 6 has not entered AllReduce #41 (communicator {COMM}, 8 ranks on 2 nodes); ranks 0-5,7 have called it; "
-        "last call of it: AllReduce #40"
+        "its last call: AllReduce #40"
     )
 
 

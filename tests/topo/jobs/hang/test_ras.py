@@ -31,7 +31,7 @@ def test_the_rank_behind_is_named(tmp_path):
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene) == (
         "rank 7 has not entered AllReduce #41 (communicator 0xc0ffee01, 8 ranks on 2 nodes); ranks 0-6 have called it; "
-        "last call of it: AllReduce #40"
+        "its last call: AllReduce #40"
     )
 
 
