@@ -111,9 +111,7 @@ def run(
     tolerance: Annotated[
         float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may be lost")
     ] = None,
-    output: Annotated[
-        str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")
-    ] = "",
+    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")] = "",
     tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
     record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
     as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,

@@ -46,7 +46,9 @@ def _last(hold: Hold) -> list[str]:
     who = "it" if len(tracks) == 1 else "they"
     if number < 0 or (number == 0 and call is None):
         return [f"{who} had called no operation before"]
-    return [f"last call of {who}: {call.name if call else hold.name or 'collective'} #{number}"]
+    return [
+        f"{'its' if who == 'it' else 'their'} last call: {call.name if call else hold.name or 'collective'} #{number}"
+    ]
 
 
 def _unnamed(standstill: Standstill) -> Iterator[Finding]:
