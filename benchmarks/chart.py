@@ -12,6 +12,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from benchmarks.host_collectives.markdown import byte_text
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -72,7 +73,7 @@ def size_ticks(axis: Axes, sizes: list[int]) -> None:
 
 def save(figure: Figure, title: str, picture: pathlib.Path) -> None:
     """Put title and legend above the panels and write the file; its suffix is the format."""
-    found = {}
+    found: dict[str, Artist] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)

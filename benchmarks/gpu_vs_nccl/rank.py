@@ -75,7 +75,7 @@ class Rank:
         operations: dict[str, int] = {}
         for number, one in enumerate(tuple(self._contenders)):
             self._tell("begin", contender=one.name, size=size)
-            wrong = sum(self._bootstrap.all_gather(one.wrong(case, 1000 * size + number)))
+            wrong = sum(self._bootstrap.all_gather(one.wrong(case, 1000 * size + number), int))
             if wrong:
                 self._tell("missing", contender=one.name, size=size, reason=f"{wrong} elements wrong")
                 self._contenders.remove(one)
@@ -103,7 +103,7 @@ class Rank:
     def _slowest(self, one: Contender, case: OperationCase, plan: Plan) -> float:
         """Seconds on the slowest rank."""
         self._bootstrap.barrier()
-        seconds: list[float] = self._bootstrap.all_gather(one.seconds(case, plan))
+        seconds: list[float] = self._bootstrap.all_gather(one.seconds(case, plan), float)
         return max(seconds)
 
     def _copies(self) -> None:

@@ -115,7 +115,7 @@ def row(bootstrap: Bootstrap, ways: dict[str, Way], collective: Collective, size
         for name, way in ways.items():
             way.comm.barrier()
             took = way.comm.repeat(collective, way.source, way.destination, count, Dtype.FLOAT, ahead=1, times=times)
-            best[name] = min(best[name], max(bootstrap.all_gather(took)))
+            best[name] = min(best[name], max(bootstrap.all_gather(took, float)))
     return {"collective": collective, "bytes": size} | {f"{name}_us": took * 1e6 for name, took in best.items()}
 
 
