@@ -7,6 +7,7 @@ where a factor of two shows; and a ratio. Every line of a chart is in the legend
 
 import pathlib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -30,7 +31,7 @@ def sheet(rows: int) -> tuple[Figure, list[list[Axes]]]:
 
 
 def line(
-    axis: Axes, points: Mapping[int, float], label: str, look: Mapping[str, object], band: Band | None = None
+    axis: Axes, points: Mapping[int, float], label: str, look: Mapping[str, Any], band: Band | None = None
 ) -> None:
     """Values by size, and the span of the samples as a band."""
     if not points:
