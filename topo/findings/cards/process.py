@@ -23,6 +23,7 @@ SHM_TOO_SMALL = Card(
         "left on device (28)",
         "NCCL WARN Call to posix_fallocate failed : No space left on device",
         "NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes",
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-KWfVyt (size 5967872)",
     ),
     hints=("Signal: Bus error (7)",),
     patterns=(
@@ -31,6 +32,9 @@ SHM_TOO_SMALL = Card(
             r"|failed to extend /dev/shm/",
             FAIL,
             "/dev/shm is full",
+        ),
+        Pattern(
+            r"Error while creating shared memory segment", WARN, "a segment in /dev/shm was not created", general=True
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/290", "https://github.com/pytorch/ci-infra/issues/490"),
