@@ -11,7 +11,9 @@ import json
 import os
 import threading
 import time
+from functools import partial
 
+from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.machine import live_reader
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.xml import topology_file
@@ -37,9 +39,10 @@ def write(path: str) -> None:
         file.write("1")
 
 
-def one_scan(reader) -> dict:
-    reader.problems.clear()
-    result = scan(reader, os.environ)
+def one_scan(before: LiveReader) -> dict:
+    """A reader keeps what it has read: another one reads sysfs anew, with the same answers of libraries."""
+    answered = {name: partial(dict, answer) for name, answer in before.answers.items() if answer is not None}
+    result = scan(LiveReader(facts=before.ask | answered), os.environ)
     return {"dump": topology_file.dumps(result.topology), "warnings": list(result.warnings)}
 
 
