@@ -128,7 +128,7 @@ def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
         ("no_library", "rank 1 on guest1: rxe0, rxe1: no RDMA library "),
         ("no_nodes", "rank 1 on guest1: rxe0:1: /dev/infiniband/uverbs0 does not exist (docker run --device"),
         ("no_device", "rank 1 on guest1: no RDMA device (/sys/class/infiniband)"),
-        ("port_down", "rank 1 on guest1: rxe0:1: it is DOWN (is the cable connected, and rail0 up?)"),
+        ("port_down", "rank 1 on guest1: rxe0:1: port state is DOWN (is the cable connected, and rail0 up?)"),
         ("empty_gid", "rank 0 on guest0: rxe0:1: GID index 7 is empty"),
     ],
 )
