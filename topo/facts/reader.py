@@ -175,10 +175,15 @@ class LiveReader:
         try:
             os.lstat(self.root + real)
         except (FileNotFoundError, NotADirectoryError):
-            return False, None
+            return False, GONE if self._vanished(real.rpartition("/")[0]) else None
         except OSError as error:
             return False, _why(error)
         return True, None
+
+    def _vanished(self, folder: str) -> bool:
+        """Whether a folder that was there is there no more, as of a device that is removed while it is read."""
+        was_there, _ = self.there.get(folder, (False, None))
+        return was_there and not os.access(self.root + folder, os.F_OK)
 
     def _text(self, real: str) -> Kept[str | None]:
         start = time.monotonic()

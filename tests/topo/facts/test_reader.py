@@ -135,3 +135,13 @@ def test_no_answer_steers_a_terminal(tmp_path):
     assert reader.text("/state") == "4: ACTIVE\ufffd\ufffd[31m\ufffd\n\ttext"
     assert reader.entries("/class") == ("eth\ufffd[2J",)
     assert reader.facts("nvml") == {"gpus": [{"name": "\ufffd]0;H200\ufffd"}]}
+
+
+def test_a_file_of_a_device_that_was_removed_meanwhile_is_a_problem(tmp_path):
+    device = tmp_path / "device"
+    device.mkdir()
+    reader = LiveReader(str(tmp_path))
+    assert reader.realpath("/device") == "/device"
+    assert (reader.text("/device/absent"), reader.problems) == (None, {})
+    device.rmdir()
+    assert (reader.text("/device/vendor"), reader.problems) == (None, {"/device/vendor": GONE})
