@@ -4,21 +4,19 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.facts.capture import Capture, CaptureReader, loads
+from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.named_source import open_source
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.shapes import FACTS
-from railgauge.topo.facts.sources.gdr import DRIVER
 from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_settings import of_nccl
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
-from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
-from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
-from railgauge.topo.files.compression import MAX_TOTAL, is_archive
+from railgauge.topo.facts.sources.port_errors import LATER
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.graph.model import System
@@ -28,10 +26,6 @@ from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
-
-DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
-DESCRIPTION = "machine.toml"
-LATER = "port_errors_later"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +78,7 @@ def load_machine(
     CUDA_VISIBLE_DEVICES, ...) apply to the live machine only; a capture has its own. InputError when `source` or
     `topo_file` is unreadable, and, unless `tolerant`, where NCCL_TOPO_FILE names an invalid file.
     """
-    reader, data = _opened(source, root)
+    reader, data = open_source(source, root)
     if reader is not None:
         applied = environment if source is None else getattr(reader, "environment", {})
         if topo_file is None:
@@ -99,25 +93,6 @@ def load_machine(
     if not topology.cpus:
         raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)
     return Machine(topology=topology, warnings=remarks(topology))
-
-
-def _opened(source: str | Capture | None, root: str = "/") -> tuple[Reader | None, bytes]:
-    """The reader of a machine, live, recorded or described; for a topology file None and its content."""
-    if source is None or isinstance(source, Capture):
-        return (live_reader(root) if source is None else CaptureReader(source)), b""
-    if source == "":
-        raise UsageError('--from "": give a topology XML, a capture, machine.toml or @fixture')
-    path = fixture_path(source[1:]) if source.startswith("@") else source
-    if os.path.isdir(path):
-        from railgauge.topo.facts.foreign_tree import tree_reader
-
-        return tree_reader(path), b""
-    data = read_bytes(path, MAX_TOTAL)
-    if path.endswith(".toml"):
-        from railgauge.topo.facts.described.build import build
-
-        return CaptureReader(build(data, path)), b""
-    return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
 
 
 def as_it_is(machine: Machine) -> Machine:
@@ -144,12 +119,12 @@ def record(
     All GPUs and interfaces are included, used or not; the settings of NCCL in `environment` apply when it replays.
     `later`: with the second reading of counters.
     """
-    return _read_whole(live_reader(root), environment or {}, later=later)
+    reader, _ = open_source(None, root)
+    assert isinstance(reader, LiveReader)
+    return _read_whole(reader, environment or {}, later=later)
 
 
 def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bool) -> tuple[Capture, tuple[str, ...]]:
-    from railgauge.topo.facts.machine_facts import MachineFacts
-
     machine = recorded(reader)
     MachineFacts(reader).read_all()
     for name in FACTS:
@@ -163,47 +138,12 @@ def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool 
 
     Its answers are those of the machine under the settings in `environment`. UsageError for a topology file.
     """
-    reader, _ = _opened(source)
+    reader, _ = open_source(source)
     if isinstance(reader, LiveReader):
         return _read_whole(reader, environment if source is None else {}, later=later)[0]
     if isinstance(reader, CaptureReader):
         return reader.capture
     raise UsageError(f"{source} is a topology file, not a machine: no capture can be made of it")
-
-
-def live_reader(root: str = "/") -> LiveReader:
-    """A reader of the file system below `root`; NVML, CUDA and addresses are read for the real root only."""
-    from railgauge.topo.facts.sources.affinity import live_affinity
-    from railgauge.topo.facts.sources.cuda import live_cuda
-    from railgauge.topo.facts.sources.fabric_manager import live_fabric_manager
-    from railgauge.topo.facts.sources.gpu_counters import live_gpu_counters
-    from railgauge.topo.facts.sources.interfaces import live_interfaces
-    from railgauge.topo.facts.sources.nccl_settings import live_settings
-    from railgauge.topo.facts.sources.nvml import live_nvml
-    from railgauge.topo.facts.sources.pci_config import live_pci_config
-    from railgauge.topo.facts.sources.port_errors import live_later
-    from railgauge.topo.facts.sources.process import live_process
-    from railgauge.topo.facts.sources.shared_memory import live_shared_memory
-    from railgauge.topo.facts.sources.verbs import live_verbs
-
-    reader = LiveReader(root)
-    if reader.root:
-        return reader
-    reader.ask.update(
-        interfaces=live_interfaces,
-        affinity=live_affinity,
-        settings=live_settings,
-        pci_config=partial(live_pci_config, reader),
-        process=live_process,
-        shared_memory=live_shared_memory,
-    )
-    if gpu_bus_ids(reader) or any(os.path.exists(path) for path in DRIVER_SIGNS):
-        reader.ask.update(
-            nvml=live_nvml, cuda=live_cuda, fabric_manager=live_fabric_manager, gpu_counters=live_gpu_counters
-        )
-    if reader.entries(INFINIBAND):
-        reader.ask.update({"verbs": live_verbs, LATER: live_later})
-    return reader
 
 
 def _scanned(
@@ -220,17 +160,3 @@ def _scanned(
     return Machine(
         topology=result.topology, warnings=warnings, host=host, facts=MachineFacts(reader), environment=environment
     )
-
-
-def fixture_path(name: str) -> str:
-    """The capture or description of a fixture; InputError that lists the fixtures if none has that name."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
-    known = {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
-    if name not in known:
-        raise InputError(f"unknown fixture @{name}; use one of: {', '.join('@' + k for k in known) or 'none'}")
-    return known[name]
-
-
-def _fixture_file(folder: str) -> str | None:
-    paths = (os.path.join(folder, name) for name in ("capture.tar.gz", DESCRIPTION))
-    return next((path for path in paths if os.path.isfile(path)), None)

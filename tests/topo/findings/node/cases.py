@@ -10,10 +10,11 @@ from typing import NamedTuple
 from railgauge.topo.facts.capture import CaptureReader, loads
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.described.files import Files
+from railgauge.topo.facts.named_source import fixture_path
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import examine
 from railgauge.topo.findings.node.rules import RULES, check
-from railgauge.topo.machine import Machine, fixture_path, recorded
+from railgauge.topo.machine import Machine, recorded
 from railgauge.topo.xml import topology_file
 
 IB, NET, PCI = "/sys/class/infiniband", "/sys/class/net", "/sys/bus/pci/devices"

@@ -11,8 +11,9 @@ from tests.topo.findings.node.cases import alarms, changed, file_case
 from tests.topo.findings.topology_file.test_known_machines import FAULTY, HEALTHY, topology_of
 
 from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.named_source import DESCRIPTION
 from railgauge.topo.findings.node.case import Case
-from railgauge.topo.machine import DESCRIPTION, load_machine, recorded
+from railgauge.topo.machine import load_machine, recorded
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 SAMPLES = Path(__file__).parents[5] / "shared" / "samples"

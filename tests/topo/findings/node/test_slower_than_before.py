@@ -9,12 +9,13 @@ import pytest
 from tests.topo.findings.node.cases import case
 
 from railgauge.topo.facts.capture import CaptureReader, loads
+from railgauge.topo.facts.named_source import fixture_path
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node import changed_since, slower_than_before
 from railgauge.topo.findings.node.baseline import Baseline
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import examine
-from railgauge.topo.machine import Machine, fixture_path, recorded
+from railgauge.topo.machine import Machine, recorded
 
 NIC = "/sys/bus/pci/devices/0000:18:00.0"
 PORT = "/sys/class/infiniband/mlx5_0/ports/1"
