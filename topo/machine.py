@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.capture import Capture, CaptureReader
@@ -14,15 +15,21 @@ from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.shapes import FACTS
 from railgauge.topo.facts.sources.host_identity import host_name
-from railgauge.topo.facts.sources.nccl_settings import of_nccl
+from railgauge.topo.facts.sources.nccl_settings import Setting, of_nccl, read_host_file
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
 from railgauge.topo.facts.sources.port_errors import LATER
+from railgauge.topo.facts.sources.sysfs_net import addressed
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.nccl.detect.topo_file import heard
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
 from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import Paths, paths
+from railgauge.topo.nccl.settings.hca import plugin_off
+from railgauge.topo.nccl.settings.steering import Steering, read_steering
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
@@ -33,9 +40,10 @@ class Machine:
     """A snapshot of a machine: its topology, warnings about what could not be read, and the host's name ("" if a file
     does not have it). What is computed from it is computed once and kept.
 
-    `facts`: what there is beyond the topology; None for a topology file. `environment` holds NCCL's settings where they
-    apply: on the live machine, and in a capture that was saved with them. `topo_file`: the topology file that was given
-    to start from.
+    `facts`: what there is beyond the topology, of the GPUs that were asked for; None for a topology file. `environment`
+    holds NCCL's settings where they apply: on the live machine, and in a capture that was saved with them. `topo_file`:
+    the topology file that was given to start from, or that is inspected. `beside`: the machine with which an inspected
+    file is compared; None if it is judged by itself.
     """
 
     topology: Topology
@@ -44,6 +52,7 @@ class Machine:
     facts: MachineFacts | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     topo_file: NamedFile | None = None
+    beside: "Machine | None" = None
 
     @property
     def reader(self) -> Reader | None:
@@ -59,6 +68,83 @@ class Machine:
     def denied(self) -> frozenset[tuple[str, str]]:
         """Pairs of GPUs to which NVML gives no peer access, by id."""
         return denied_pairs(self.system, self.reader)
+
+    @cached_property
+    def sources(self) -> MachineFacts:
+        """The facts; empty for a topology file."""
+        return self.facts or MachineFacts(CaptureReader(Capture(manifest={})))
+
+    @cached_property
+    def known_settings(self) -> tuple[Setting, ...]:
+        """NCCL's settings in force; only those of /etc/nccl.conf where the environment is unknown."""
+        if self.facts is None:
+            return ()
+        return read_host_file(self.facts.reader) if self.facts.settings is None else self.facts.settings
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """The same, as values by name."""
+        return {setting.name: setting.value for setting in self.known_settings}
+
+    @cached_property
+    def steering(self) -> Steering:
+        """Path levels and channel counts that follow from the settings."""
+        return read_steering(self.settings)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The paths between all ends, under the settings."""
+        return paths(self.system, levels=self.steering.levels, denied=self.denied)
+
+    @cached_property
+    def rdma_ports(self) -> tuple[NcclPort, ...]:
+        """The ports that NCCL's IB plugin uses under the settings, in its order; empty if it is disabled."""
+        if self.facts is None or plugin_off(self.settings):
+            return ()
+        return nccl_ports(self.facts.rdma, read_ib_settings(self.settings), self.facts.verbs)
+
+    @cached_property
+    def interface_names(self) -> tuple[str, ...] | None:
+        """The interfaces that sockets may use, before NCCL_SOCKET_IFNAME, in NCCL's order; None if their addresses are
+        unknown.
+        """
+        told = self.reader.facts("interfaces") if self.reader else None
+        return None if self.reader is None or told is None or "error" in told else addressed(self.reader)
+
+    @property
+    def topo_file_unknown(self) -> bool:
+        """Whether a capture does not show which topology file is in force."""
+        told = self.topo_file or self.sources.topo_file
+        return told is None and self.facts is not None and self.facts.settings is None
+
+    @cached_property
+    def file_in_force(self) -> "Machine | None":
+        """The topology file in force, beside the machine as detected without it; None without a file.
+
+        InputError if it is not a topology file.
+        """
+        named = self.topo_file or self.sources.topo_file
+        if named is None or named.content is None:
+            return None
+        return inspected(named.content, named.path, as_it_is(self))
+
+    @cached_property
+    def sound_file(self) -> "Machine | None":
+        """`file_in_force` if it can be read; if not, topo-file-faulty reports it."""
+        try:
+            return self.file_in_force
+        except InputError:
+            return None
+
+    def under(self, settings: tuple[Setting, ...]) -> "Machine":
+        """This machine under other settings."""
+        return self.like("system", "denied", facts=self.facts and self.facts.but(settings=settings))
+
+    def like(self, *computed: str, **fields: Any) -> "Machine":
+        """This machine with other fields; `computed` names what was computed and stays true."""
+        other = replace(self, **fields)
+        vars(other).update({name: known for name, known in vars(self).items() if name in computed})
+        return other
 
 
 def load_machine(
@@ -93,6 +179,20 @@ def load_machine(
     if not topology.cpus:
         raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)
     return Machine(topology=topology, warnings=remarks(topology))
+
+
+def inspected(data: bytes, path: str, beside: Machine | None = None) -> Machine:
+    """A topology file in place of a machine, as NCCL reads it, with the facts of the machine that it is for.
+
+    InputError with the line if it is not a topology file.
+    """
+    return Machine(
+        topology=heard(topology_file.loads(data, path)),
+        topo_file=NamedFile(path=path, text=data.decode("utf-8", "surrogateescape")),
+        host=beside.host if beside else "",
+        facts=beside.facts if beside else None,
+        beside=beside,
+    )
 
 
 def as_it_is(machine: Machine) -> Machine:
@@ -158,5 +258,9 @@ def _scanned(
     warnings = (*result.warnings, *remarks(result.topology))
     host = host_name(reader) or ""
     return Machine(
-        topology=result.topology, warnings=warnings, host=host, facts=MachineFacts(reader), environment=environment
+        topology=result.topology,
+        warnings=warnings,
+        host=host,
+        facts=MachineFacts(reader).of_gpus(gpus),
+        environment=environment,
     )
