@@ -108,14 +108,17 @@ class Machine:
         """The interfaces that sockets may use, before NCCL_SOCKET_IFNAME, in NCCL's order; None if their addresses are
         unknown.
         """
-        told = self.reader.facts("interfaces") if self.reader else None
-        return None if self.reader is None or told is None or "error" in told else addressed(self.reader)
+        if self.reader is None:
+            return None
+        told = self.reader.facts("interfaces")
+        return None if told is None or "error" in told else addressed(self.reader)
 
     @property
     def topo_file_unknown(self) -> bool:
         """Whether a capture does not show which topology file is in force."""
-        told = self.topo_file or self.sources.topo_file
-        return told is None and self.facts is not None and self.facts.settings is None
+        if self.facts is None or self.facts.settings is not None:
+            return False
+        return self.topo_file is None and self.facts.topo_file is None
 
     @cached_property
     def file_in_force(self) -> "Machine | None":

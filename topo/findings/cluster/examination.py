@@ -22,9 +22,10 @@ from railgauge.topo.nccl.settings.interfaces import choose
 
 VOLATILE = (host_id_collision.RULE, ib_errors_rising.RULE, shm_leftovers.RULE, shm_too_small.RULE)
 LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
-
 SHARED = ("gdr", "gpus", "host", "interfaces", "pci", "rdma", "verbs")
+"""Facts that nodes of one fingerprint share."""
 COMPUTED = ("system", "denied", "paths", "rdma_ports", "interface_names", "steering")
+"""What follows from them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ def _individual(machine: Machine) -> Individual:
     nvml = (reader.facts("nvml") or {}) if reader else {}
     networks = _networks(machine)
     bootstrap = _bootstrap(machine, networks)
-    interfaces = machine.facts.interfaces if machine.facts else ()
+    interfaces = machine.sources.interfaces
     return Individual(
         identity=machine.settings.get(host_id_collision.SETTING) or (f"{name or ''} {boot_id}" if boot_id else ""),
         uuids=tuple(gpu["uuid"] for gpu in nvml.get("gpus", ()) if gpu.get("uuid")),

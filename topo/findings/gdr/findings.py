@@ -38,7 +38,7 @@ def findings(
     """
     if not pairs:
         return (_without_pairs(machine),)
-    models = {gpu.bus_id: gpu.name or "" for gpu in machine.facts.gpus} if machine.facts else {}
+    models = {gpu.bus_id: gpu.name or "" for gpu in machine.sources.gpus}
     broken = sorted({pair.net.name or pair.net.id for pair in pairs if pair.used and pair.nic[0] is False})
 
     @cache

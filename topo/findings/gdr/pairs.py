@@ -92,7 +92,7 @@ def _with(topology: Topology, answers: Mapping[str, Answer]) -> Topology:
 
 
 def _pairs(machine: Machine, answers: Mapping[str, Answer]) -> tuple[GdrPair, ...]:
-    can = {gpu.bus_id: gpu.gdr for gpu in machine.facts.gpus} if machine.facts else {}
+    can = {gpu.bus_id: gpu.gdr for gpu in machine.sources.gpus}
     found = []
     for gpu in machine.system.gpus:
         nets = [net for net in machine.system.nets if net.id in answers and net.system == gpu.system]

@@ -12,7 +12,7 @@ from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    gpus = machine.facts.gpus if machine.facts else ()
+    gpus = machine.sources.gpus
     indices: dict[str, list[int]] = {}
     for gpu in gpus:
         indices.setdefault(f"bus id {gpu.bus_id}", []).append(gpu.index)

@@ -32,7 +32,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 
 def _hardware(machine: Machine) -> list[RdmaDevice]:
-    return [device for device in (machine.facts.rdma if machine.facts else ()) if not device.virtual]
+    return [device for device in machine.sources.rdma if not device.virtual]
 
 
 RULE = Rule(

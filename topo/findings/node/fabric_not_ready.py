@@ -61,7 +61,7 @@ def _of_another_release(machine: Machine) -> Iterator[Finding]:
 
 def _on_switches(machine: Machine) -> list[NvmlGpu]:
     """The GPUs connected by NVSwitches, or that report a fabric."""
-    known = machine.facts.gpus if machine.facts else ()
+    known = machine.sources.gpus
     return [gpu for gpu in known if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
 
 

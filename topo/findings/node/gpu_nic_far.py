@@ -51,7 +51,7 @@ def _has_one_each(machine: Machine, nets: list[Node]) -> bool:
 
 
 def _port_down(machine: Machine) -> bool:
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     return any(port.state is not None and not port.is_active for device in devices for port in device.ports)
 
 
@@ -66,7 +66,7 @@ def _rdma_nets(machine: Machine) -> list[Node]:
 
 def _hardware(machine: Machine) -> set[str]:
     """The names of hardware RDMA devices."""
-    return {device.name for device in machine.facts.rdma if not device.virtual} if machine.facts else set()
+    return {device.name for device in machine.sources.rdma if not device.virtual}
 
 
 RULE = Rule(

@@ -14,7 +14,7 @@ SETTING = "NCCL_IB_HCA"
 
 def _check(machine: Machine) -> Iterator[Finding]:
     hca = parse_hca(machine.settings.get(SETTING))
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     ports = [(one.name, port.number) for one in devices for port in one.ports]
     value = machine.settings.get(SETTING, "")
     if ports and value and not any(hca.takes(*port) for port in ports):
@@ -28,7 +28,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
         )
         return
     unmatched = [entry for entry, named in matched(hca, ports) if not named]
-    meant = not hca.exclude and bool(ports or (machine.facts and machine.facts.gpus))
+    meant = not hca.exclude and bool(ports or machine.sources.gpus)
     yield from (_unmatched(entry, value, bool(ports), meant=meant) for entry in unmatched)
 
 

@@ -14,7 +14,7 @@ SETTING = "NCCL_IB_HCA"
 
 def _check(machine: Machine) -> Iterator[Finding]:
     hca = parse_hca(machine.settings.get(SETTING))
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     for entry, ports in matched(hca, ((one.name, port.number) for one in devices for port in one.ports)):
         names = list(dict.fromkeys(name for name, _ in ports))
         if entry.prefix in names and len(names) > 1:

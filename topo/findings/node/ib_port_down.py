@@ -55,7 +55,7 @@ def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:
 
 
 def _ports(machine: Machine) -> list[Port]:
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     return [(device, port) for device in devices if not device.virtual for port in device.ports]
 
 

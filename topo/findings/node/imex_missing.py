@@ -30,7 +30,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 def _in_fabric(machine: Machine) -> list[NvmlGpu]:
     """GPUs whose fabric has a cluster UUID: those of one node alone have zeros."""
-    gpus = machine.facts.gpus if machine.facts else ()
+    gpus = machine.sources.gpus
     return [gpu for gpu in gpus if gpu.fabric and (gpu.fabric.cluster or "").strip("0")]
 
 

@@ -45,12 +45,12 @@ def _finding(machine: Machine, devices: list[str], kinds: list[str]) -> Finding:
 
 
 def _is_coherent(machine: Machine) -> bool:
-    return any(gpu.c2c for gpu in machine.facts.gpus) if machine.facts else False
+    return any(gpu.c2c for gpu in machine.sources.gpus)
 
 
 def _sends_to_peers(machine: Machine) -> bool:
     """Whether there is traffic between devices: GPUs with peer access, or GPUs and NICs."""
-    answers = [(read, write) for gpu in (machine.facts.gpus if machine.facts else ()) for _, read, write in gpu.p2p]
+    answers = [(read, write) for gpu in machine.sources.gpus for _, read, write in gpu.p2p]
     return bool(nics(machine)) or not answers or (0, 0) in answers
 
 

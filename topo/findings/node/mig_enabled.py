@@ -11,7 +11,7 @@ from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    gpus = machine.facts.gpus if machine.facts else ()
+    gpus = machine.sources.gpus
     for gpu in gpus:
         if gpu.mig:
             yield RULE.finding(

@@ -66,7 +66,7 @@ def _active(machine: Machine, port: NcclPort) -> int | None:
 
 
 def _netdev_mtu(machine: Machine, port: NcclPort) -> int | None:
-    interfaces = machine.facts.interfaces if machine.facts else ()
+    interfaces = machine.sources.interfaces
     return next((one.mtu for one in interfaces if one.name == port.rdma_port.netdev), None)
 
 

@@ -39,7 +39,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 def _own(machine: Machine) -> list[PciFunction]:
     """The GPUs that NVML lists, if it answers: sysfs also shows those of other containers."""
-    listed = {gpu.bus_id for gpu in machine.facts.gpus} if machine.facts else set()
+    listed = {gpu.bus_id for gpu in machine.sources.gpus}
     return [gpu for gpu in gpus(machine) if gpu.bus_id in listed or not listed]
 
 

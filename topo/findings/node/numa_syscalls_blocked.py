@@ -19,7 +19,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
     if error is None:
         yield RULE.unknown(machine.host, "get_mempolicy was not called")
     elif error:
-        gpus = bool(machine.facts and machine.facts.gpus)
+        gpus = bool(machine.sources.gpus)
         yield RULE.finding(
             Level.WARN if gpus and error != NO_NUMA else Level.INFO,
             machine.host,

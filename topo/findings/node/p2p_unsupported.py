@@ -24,7 +24,7 @@ BY_DESIGN = ("geforce", "titan", "rtx")  # consumer and workstation models, dist
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    gpus = machine.facts.gpus if machine.facts else ()
+    gpus = machine.sources.gpus
     answers = {(gpu.index, other): (read, write) for gpu in gpus for other, read, write in gpu.p2p}
     denied: dict[tuple[Level, int | None], list[tuple[NvmlGpu, NvmlGpu]]] = {}
     for one, other in combinations(gpus, 2):

@@ -11,12 +11,12 @@ from railgauge.topo.nccl.graph import link_facts
 
 def gpus(machine: Machine) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    return link_facts.gpus(machine.facts) if machine.facts else []
+    return link_facts.gpus(machine.sources)
 
 
 def nics(machine: Machine) -> list[PciFunction]:
     """The PCI functions of RDMA devices."""
-    return link_facts.nics(machine.facts) if machine.facts else []
+    return link_facts.nics(machine.sources)
 
 
 def has_gpus(machine: Machine) -> bool:

@@ -16,7 +16,7 @@ STRICT = 1
 
 def _check(machine: Machine) -> Iterator[Finding]:
     filters = dict(machine.sources.ip.rp_filter)
-    interfaces = [one for one in (machine.facts.interfaces if machine.facts else ()) if _ipv4(one)]
+    interfaces = [one for one in machine.sources.interfaces if _ipv4(one)]
     if not filters:
         yield RULE.unknown(machine.host, "/proc/sys/net/ipv4/conf was not captured")
         return

@@ -157,7 +157,7 @@ def _loss(machine: Machine, other: Machine, setting: Setting, *, nodes: int) -> 
 
 def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """Reductions in the NVSwitches, from Hopper on."""
-    gpus = machine.facts.gpus if machine.facts else ()
+    gpus = machine.sources.gpus
     able = any(link.remote_kind == "switch" and link.up for gpu in gpus if gpu.sm >= HOPPER for link in gpu.links)
     off = parameter(machine.settings, setting.name, 1) == 0
     return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported") if off and able else None

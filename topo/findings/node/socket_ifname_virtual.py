@@ -49,7 +49,7 @@ def _instead(real: list[str]) -> str:
 
 def _is_virtual(machine: Machine, name: str) -> bool:
     """Whether it leads only to this machine or an overlay. The only interface of a container does not count."""
-    interfaces = machine.facts.interfaces if machine.facts else ()
+    interfaces = machine.sources.interfaces
     found = next((one for one in interfaces if one.name == name), None)
     ipv4 = [address for address in (found.addresses if found else ()) if ":" not in address]
     if ipv4 and all(address.startswith(LINK_LOCAL) for address in ipv4):

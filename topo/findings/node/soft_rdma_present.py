@@ -12,7 +12,7 @@ from railgauge.topo.machine import Machine
 def _check(machine: Machine) -> Iterator[Finding]:
     taken = {port.name for port in machine.rdma_ports}
     hardware = sorted({port.name for port in machine.rdma_ports if not port.device.virtual})
-    for device in machine.facts.rdma if machine.facts else ():
+    for device in machine.sources.rdma:
         if not device.placed:
             yield RULE.unknown(device.name, "unknown whether it is hardware: the kernel's links were not captured")
         if not device.virtual:

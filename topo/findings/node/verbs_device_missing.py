@@ -14,7 +14,7 @@ from railgauge.topo.machine import Machine
 
 def _check(machine: Machine) -> Iterator[Finding]:
     stack = machine.sources.verbs_stack
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     lost = {device.name: why for device in devices if (why := _why(machine, stack, device.name))}
     for device in devices:
         if device.name in lost:
@@ -31,7 +31,7 @@ def severity(machine: Machine, lost: Collection[str], device: RdmaDevice) -> Lev
     """
     if not has_gpus(machine):
         return Level.INFO
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     opened = [name for name in machine.sources.verbs.names if machine.sources.verbs.device(name).error is None]
     if len(lost) == len(devices) or (machine.sources.verbs.reason is None and not opened):
         return Level.FAIL

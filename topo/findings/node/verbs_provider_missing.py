@@ -15,7 +15,7 @@ NO_LIBRARY = ("libibverbs.so", "cannot open shared object")
 
 def _check(machine: Machine) -> Iterator[Finding]:
     stack = machine.sources.verbs_stack
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     reason = machine.sources.verbs.reason
     if reason is not None:
         absent = any(sign in reason for sign in NO_LIBRARY)

@@ -45,7 +45,7 @@ def _interfaces(machine: Machine, setting: Setting) -> Opinion:
 
 def _ucx(machine: Machine, setting: Setting) -> Opinion:
     """Ports as mlx5_0:1, interfaces, or all."""
-    devices = machine.facts.rdma if machine.facts else ()
+    devices = machine.sources.rdma
     there = {f"{one.name}:{port.number}" for one in devices for port in one.ports} | {*(machine.interface_names or ())}
     missing = [name for name in setting.value.split(",") if name not in there and name != "all"]
     if missing and machine.interface_names is None:
