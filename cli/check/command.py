@@ -51,7 +51,7 @@ def check(
         typer.Option("-o", metavar="FILE", help="Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of this machine, or of the one in --from, before a job hits them."""
     from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings

@@ -28,7 +28,7 @@ def check(
     settings: Set = None,
     transfer: Annotated[bool, typer.Option("--transfer/--no-transfer", help="Move bytes and verify them.")] = True,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why; on this
     machine, try it.

@@ -18,7 +18,7 @@ def against(now, then, *arguments):
     ("now", "then", "status"), [("@dgx-h100-nic-x8", "@dgx-h100", 1), ("@dgx-h100-nic-x8", "@dgx-h100-nic-x8", 0)]
 )
 def test_only_what_got_worse_counts(now, then, status):
-    assert against(now, then, "--fail-on", "WARN").returncode == status
+    assert against(now, then).returncode == status
 
 
 def test_the_text_folds_what_is_as_before():
@@ -63,9 +63,9 @@ def test_the_document_says_since_when_and_what_is_gone():
 
 def test_a_saved_document_is_a_baseline(tmp_path):
     path = str(tmp_path / "old.json")
-    assert railgauge("check", "--from", "@dgx-h100-nic-x8", "-o", path).returncode == 0
-    assert against("@dgx-h100-nic-x8", path, "--fail-on", "WARN").returncode == 0
-    worse = against("@dgx-h100-port-down", path, "--fail-on", "WARN")
+    assert railgauge("check", "--from", "@dgx-h100-nic-x8", "-o", path).returncode == 1
+    assert against("@dgx-h100-nic-x8", path).returncode == 0
+    worse = against("@dgx-h100-port-down", path)
     assert worse.returncode == 1
     assert "UNKNOWN slower-than-before: the baseline has only findings" in worse.stdout
 
@@ -73,15 +73,15 @@ def test_a_saved_document_is_a_baseline(tmp_path):
 def test_a_topology_file_is_a_baseline_that_leaves_much_unknown(tmp_path):
     path = str(tmp_path / "topo.xml")
     assert railgauge("topo", "dump", "--from", "@dgx-h100", "-o", path).returncode == 0
-    done = against("@dgx-h100-port-down", path, "--only", "ib-port-down", "--fail-on", "WARN")
+    done = against("@dgx-h100-port-down", path, "--only", "ib-port-down")
     assert done.returncode == 0
     assert "not counted, because unknown in" in done.stdout
-    assert against("@dgx-h100-port-down", path, "--only", "ib-port-down", "--fail-on", "UNKNOWN").returncode == 0
+    assert against("@dgx-h100-port-down", path, "--only", "ib-port-down", "--fail-on", "UNKNOWN").returncode == 1
 
 
 def test_the_report_says_what_is_new_and_what_is_gone(tmp_path):
     path = tmp_path / "report.html"
-    assert against("@dgx-h100-port-down", "@dgx-h100-nic-x8", "-o", str(path)).returncode == 0
+    assert against("@dgx-h100-port-down", "@dgx-h100-nic-x8", "-o", str(path)).returncode == 1
     text = path.read_text()
     assert "<dt>since the baseline</dt><dd>new</dd>" in text
     assert "Gone since the baseline" in text

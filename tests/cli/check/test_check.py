@@ -39,9 +39,9 @@ def test_a_fault_ends_with_status_1(faulty, fail_on, status):
     assert done.stdout.startswith("FAIL fabric-not-ready: GPU0 (0000:1b:00.0)")
 
 
-def test_a_warning_counts_only_when_asked_for():
-    assert railgauge("check", "--from", "@dgx-h100-nic-x8").returncode == 0
-    assert railgauge("check", "--from", "@dgx-h100-nic-x8", "--fail-on", "WARN").returncode == 1
+def test_a_warning_counts_unless_fail_on_says_otherwise():
+    assert railgauge("check", "--from", "@hgx-h100-gid-holes").returncode == 1
+    assert railgauge("check", "--from", "@hgx-h100-gid-holes", "--fail-on", "FAIL").returncode == 0
 
 
 def test_unknown_counts_only_when_asked_for():
