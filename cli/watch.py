@@ -20,7 +20,7 @@ from railgauge.topo.values.duration import seconds
 
 if TYPE_CHECKING:
     from railgauge.topo.findings.node.history import FindingEvent
-    from railgauge.topo.findings.node.rule import Rule
+    from railgauge.topo.findings.node.rule import ComparisonRule, Rule
     from railgauge.topo.machine import Machine
 
 COMMAND_S = 60.0
@@ -98,7 +98,9 @@ def watch(
         leave_with(before.findings, fail_on)
 
 
-def _looks(source: str | None, rules: "Sequence[Rule]", every_s: float, count: int | None) -> Iterator[Look]:
+def _looks(
+    source: str | None, rules: "Sequence[Rule | ComparisonRule]", every_s: float, count: int | None
+) -> Iterator[Look]:
     """The checks. Errors of the first one end the command; later ones are reported, and the node is checked again."""
     due = time.monotonic()
     done = 0
@@ -117,15 +119,14 @@ def _looks(source: str | None, rules: "Sequence[Rule]", every_s: float, count: i
             yield look
 
 
-def _look(source: str | None, rules: "Sequence[Rule]", *, with_warnings: bool) -> Look:
-    from railgauge.topo.findings.node.case import Case
+def _look(source: str | None, rules: "Sequence[Rule | ComparisonRule]", *, with_warnings: bool) -> Look:
     from railgauge.topo.findings.node.rules import check
     from railgauge.topo.machine import load_machine
 
     machine = load_machine(source, tolerant=True)
     if with_warnings:
         print_warnings(machine.warnings)
-    return Look(machine, check(Case(machine), rules), time.monotonic())
+    return Look(machine, check(machine, rules), time.monotonic())
 
 
 def _show(look: Look, events: "Sequence[FindingEvent]", every_s: float, *, is_first: bool, as_json: bool) -> None:

@@ -26,10 +26,9 @@ class GateAnswer:
 
 def judge(source: str | None, only: list[str] | None, skip: list[str] | None, fail_on: Level) -> GateAnswer:
     """Check the node as `railgauge check` does."""
-    from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.node.rules import check, chosen
 
     rules = chosen(only or (), skip or (), 1)
     machine = open_machine(source, tolerant=True)
-    findings = check(Case(machine), rules)
+    findings = check(machine, rules)
     return GateAnswer(machine.host, findings, at_or_above(findings, fail_on))
