@@ -21,12 +21,14 @@ MOST_OF_A_SOCKET = 4
 def _check(file: Machine) -> Iterator[Finding]:
     gpus = [pci for pci in file.topology.placed("pci") if pci.is_gpu]
     if len(gpus) > 1 and all(_numaless(gpu) for gpu in gpus) and (sign := _sign(gpus)):
+        costs = _costs(file, gpus)
         yield RULE.at(
             gpus[0],
-            Level.WARN,
+            Level.WARN if costs else Level.INFO,
             f"all {len(gpus)} GPUs are on a CPU without NUMA node, without a PCI switch, and {sign}",
             subject=file.topology.path or "",
-            effect="no NIC is near a GPU: every path between them is PHB, so GPUDirect RDMA stays off",
+            effect=costs or "none here: the GPUs reach each other by NVLink, and there is no RDMA NIC to be near them",
+            fix=bool(costs),
             gpus=[gpu.bus_id for gpu in gpus],
         )
 
@@ -43,6 +45,15 @@ def _sign(gpus: list[PlacedElement]) -> str | None:
     if any((link.get("target") or "").startswith(UNSEEN) for gpu in gpus for link in gpu.below("nvlink")):
         return "their NVSwitches are not visible"
     return "one socket cannot hold that many" if len(gpus) > MOST_OF_A_SOCKET else None
+
+
+def _costs(file: Machine, gpus: list[PlacedElement]) -> str:
+    """What the flat tree makes slower; "" for GPUs with NVLinks and without a NIC on PCI."""
+    if any(pci.is_nic for pci in file.topology.placed("pci")):
+        return "no NIC is near a GPU: every path between them is PHB, so GPUDirect RDMA stays off"
+    if not all(any(True for _ in gpu.below("nvlink")) for gpu in gpus):
+        return "every path between GPUs is PHB: NCCL takes shared memory where the host has a switch"
+    return ""
 
 
 RULE = TopologyFileRule(card=VM_FLAT_TOPOLOGY, check=_check)
