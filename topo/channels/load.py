@@ -33,6 +33,11 @@ class LinkLoad:
         """The load as a share of the bandwidth; 1 is full."""
         return self.gb_per_s / self.link.gb_per_s if self.link.gb_per_s else float("inf")
 
+    @property
+    def real_share(self) -> float:
+        """The load as a share of what the link runs at."""
+        return self.gb_per_s / self.link.real_gb_per_s if self.link.real_gb_per_s else float("inf")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:

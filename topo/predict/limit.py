@@ -90,7 +90,8 @@ def _link(system: System, found: Fullest) -> Limit:
     alike = f" (and {len(found.links) - 1} equal links)" if len(found.links) > 1 else ""
     assumed = ", assumed" if link.assumed else ""
     ends = [name_of(system, system.node(end)) for end in (link.source, link.target)]
-    what = f"{ends[0]} -> {ends[1]}: {link.gb_per_s:g} GB/s [{link.origin}{assumed}]{alike}"
+    origin = f"{link.now}, NCCL plans with {link.origin}" if link.now else f"{link.origin}{assumed}"
+    what = f"{ends[0]} -> {ends[1]}: {link.real_gb_per_s:g} GB/s [{origin}]{alike}"
     return Limit(by=BANDWIDTH, what=what, device=_device(system, link), link=link)
 
 

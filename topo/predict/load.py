@@ -15,7 +15,7 @@ ALIKE = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullest:
-    """The most loaded links (`links`, all equal), and their load as a share of capacity."""
+    """The most loaded links (`links`, all equal), and their load as a share of what they run at."""
 
     links: tuple[Link, ...]
     share: float
@@ -61,5 +61,5 @@ def _steps(plan: NodePlan, algorithm: Algorithm, *, within: float, between: floa
 
 
 def _fullest(found: tuple[LinkLoad, ...]) -> Fullest:
-    most = found[0].share if found else 0.0
-    return Fullest(links=tuple(load.link for load in found if load.share >= most * ALIKE), share=most)
+    most = max((load.real_share for load in found), default=0.0)
+    return Fullest(links=tuple(load.link for load in found if load.real_share >= most * ALIKE), share=most)
