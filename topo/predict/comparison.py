@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.topo.channels.dev_number import dev_number
-from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.graph.ends import text_names
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
 
@@ -32,7 +32,7 @@ class ForecastComparison:
         direct = new.algorithm is Algorithm.DIRECT
         parts = [
             f"{old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s busbw ({self.change * 100:+.0f} %)",
-            f"bottleneck {new.limit.device or new.limit.by}",
+            f"bottleneck {new.limit.name}",
             *(
                 []
                 if direct
@@ -56,7 +56,8 @@ class ForecastComparison:
         if self.after.collective.in_pairs:
             return []
         gone = sorted(_nics(self.before) - _nics(self.after))
-        named = {dev_number(net): names_of(net)[0] for net in self.before.plan.system.nets}
+        system = self.before.plan.system
+        named = {dev_number(net): text_names(system)[net.id] for net in system.nets}
         return [f"{', '.join(named[dev] for dev in gone)} unused now"] if gone else []
 
 

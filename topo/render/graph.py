@@ -24,6 +24,8 @@ def graph_lines(name: str, graph: Graph, nodes: int) -> list[str]:
     lines = [f"{name}: {products(count, total)}, {types}"]
     if graph.bound:
         lines.append(f"  {_within(total, graph.bound)}: at most {graph.bound.gb_per_s:g} GB/s by {graph.bound.why}")
+    if graph.slow:
+        lines.append(f"  runs at {graph.real_total(nodes):.4g} GB/s: {graph.slow}")
     if graph.difference:
         lines.append(f"  {graph.difference}")
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
@@ -98,5 +100,7 @@ def _record(graph: Graph) -> dict[str, Any]:
         "bound_why": graph.bound.why if graph.bound else None,
         "bound_weights": [list(weight) for weight in graph.bound.weights] if graph.bound else None,
         "difference": graph.difference,
+        "running_share": round(graph.running, 4),
+        "running_why": graph.slow or None,
         "channels": [{"ranks": list(channel.ranks), "nets": list(channel.nets)} for channel in graph.channels],
     }

@@ -56,13 +56,13 @@ def _row(row: ForecastRow, was: ForecastRow | None, width: int) -> str:
     if was is not None:
         change = row.time_us / was.time_us - 1
         old = f"  {was.time_us:>10.2f}  {was.busbw_gb_per_s:>9.2f}  {was.algorithm:<{width + 2}}  {change:>+7.0%}"
-    limit = row.limit.device or row.limit.by
+    limit = row.limit.name
     return f"  {row.size:>12}  {figures}  {row.algorithm:<{width}} {row.protocol:<6} {row.channels:>8}{old}  {limit}"
 
 
 def _limits(found: Forecast) -> list[str]:
     """What each word in the last column means, each once."""
-    known = dict.fromkeys((row.limit.device or row.limit.by, row.limit.what) for row in found.rows)
+    known = dict.fromkeys((row.limit.name, row.limit.what) for row in found.rows)
     return [f"# {name}: {what}" for name, what in known]
 
 
@@ -118,6 +118,7 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
         "by": limit.by,
         "what": limit.what,
         "device": limit.device or None,
+        "name": limit.name,
         "link": {
             "from": link.source,
             "to": link.target,
