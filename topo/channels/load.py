@@ -62,9 +62,11 @@ def overloaded(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
 
 def alike(loads: Iterable[LinkLoad]) -> list[list[LinkLoad]]:
     """The loads grouped by kind of link, load and capacity: links that differ in their ends only are together."""
-    groups: dict[tuple[LinkKind, float, float], list[LinkLoad]] = {}
+    groups: dict[tuple[LinkKind, float, float, float], list[LinkLoad]] = {}
     for load in loads:
-        key = (load.link.kind, round(load.gb_per_s, 3), round(load.link.gb_per_s, 3))
+        speeds = (load.gb_per_s, load.link.gb_per_s, load.link.real_gb_per_s)
+        one, two, three = (round(speed, 3) for speed in speeds)
+        key = load.link.kind, one, two, three
         groups.setdefault(key, []).append(load)
     return list(groups.values())
 

@@ -69,15 +69,19 @@ MOST_LINES = 8
 
 
 def load_lines(loads: Sequence[LinkLoad]) -> list[str]:
-    """The lines of a graph's loads; what NCCL's model does not limit is left out."""
-    lines = [_load(group) for group in alike(load for load in loads if load.link.gb_per_s < LOCAL_GB_PER_S)]
+    """The lines of a graph's loads, fullest first; what NCCL's model does not limit is left out."""
+    fullest = sorted(loads, key=lambda load: -load.real_share)
+    lines = [_load(group) for group in alike(load for load in fullest if load.link.gb_per_s < LOCAL_GB_PER_S)]
     rest = len(lines) - MOST_LINES
     return lines[:MOST_LINES] + ([f"  and {rest} more kinds of links, less loaded"] if rest > 0 else [])
 
 
 def _load(group: Sequence[LinkLoad]) -> str:
     first = group[0]
-    return f"  {first.share:4.0%}  {first.gb_per_s:.4g} of {first.link.gb_per_s:.4g} GB/s  {named(group)}"
+    now = f" now, {first.link.gb_per_s:.4g} planned" if first.link.now else ""
+    return (
+        f"  {first.real_share:4.0%}  {first.gb_per_s:.4g} of {first.link.real_gb_per_s:.4g} GB/s{now}  {named(group)}"
+    )
 
 
 def graph_records(graphs: Graphs) -> dict[str, Any]:

@@ -184,13 +184,6 @@ def ends_at_rest(inventory: MachineFacts) -> set[str]:
     return {bus_id for one, kind in links if kind in RESTING for bus_id in one.path[-2:]}
 
 
-def lanes_short(inventory: MachineFacts) -> dict[str, int]:
-    """The lanes of the links that run with fewer than both ends can do, by bus id; faults or not, plans miss them."""
-    functions = _functions(inventory)
-    short = (one for one in inventory.pci if degraded(one, functions.get(one.parent or "")))
-    return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
-
-
 def gpus(inventory: MachineFacts) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
     return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]

@@ -5,7 +5,7 @@ Node, link and path types follow NCCL 2.30 (src/graph/topo.h), whose DEV node st
 and MEM are ours: a rank on host memory and the memory of a NUMA node.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 LOCAL_GB_PER_S = 5000.0  # LOC_BW: "no limit" in NCCL's model
@@ -137,12 +137,6 @@ class System:
     def slow(self) -> tuple[Link, ...]:
         """The links that run slower than NCCL plans with, in both directions."""
         return tuple(link for link in self.links if link.now_gb_per_s is not None)
-
-    @property
-    def as_planned(self) -> "System":
-        """The same with every link at the speed that NCCL plans with."""
-        links = tuple(replace(link, now_gb_per_s=None, now="") for link in self.links)
-        return replace(self, links=links) if self.slow else self
 
     @property
     def gpus(self) -> tuple[Node, ...]:
