@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expectations of one machine: by key what should be there, and who says so."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.expect.key import Expected, parse
-from railgauge.topo.expect.profile import load
-from railgauge.topo.expect.shipped import by_name
+from railgauge.topo.expect.key import KEYS, Expected, parse
+from railgauge.topo.expect.profile import Profile, load
+from railgauge.topo.expect.shipped import by_name, find, profiles
+from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.values.near import did_you_mean
 
 OPTION = "--expect"
 
@@ -35,6 +38,9 @@ class Expectations:
         return bool(self.by_key)
 
 
+NOTHING_EXPECTED = Expectations()
+
+
 def given(texts: Iterable[str]) -> Expectations:
     """Those of --expect: KEY=VALUE,..., a file, or the name of a shipped profile; a later one replaces an earlier one.
 
@@ -59,6 +65,29 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(text: str) -> Expectations:
-    profile = by_name(text) or load(text)
-    source = f"profile {profile.name}" if by_name(text) else text
-    return Expectations({key: Expectation(value=value, source=source) for key, value in profile.expect.items()})
+    shipped = by_name(text)
+    return of_profile(shipped, "named") if shipped else _of_file(text)
+
+
+def _of_file(path: str) -> Expectations:
+    if not os.path.exists(path):
+        hint = did_you_mean(path, [profile.name for profile in profiles()])
+        raise UsageError(f"{OPTION} {path}: neither KEY=VALUE nor a file nor a profile{hint}")
+    return Expectations({key: Expectation(value=value, source=path) for key, value in load(path).expect.items()})
+
+
+def of_profile(profile: Profile, by: str) -> Expectations:
+    """Those of a shipped profile; by: how it was found. Of devices that are counted there may be more."""
+    source = f"profile {profile.name}, {by}"
+    return Expectations(
+        {
+            key: Expectation(value=value, source=source, at_least=not KEYS[key].of_devices)
+            for key, value in profile.expect.items()
+        }
+    )
+
+
+def of_model(facts: MachineFacts) -> Expectations:
+    """Those of the machine's model; none where it is not known for sure."""
+    found = find(facts)
+    return of_profile(found.profile, f"found by {found.by}") if found else Expectations()

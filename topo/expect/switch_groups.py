@@ -50,7 +50,7 @@ def nic_gaps(facts: MachineFacts) -> list[Gap]:
 def _gaps(groups: list[SwitchGroup], what: str, beside: str) -> Iterator[Gap]:
     """What is missing of `what` where there is as much of `beside` as usual."""
     counts = Counter((len(getattr(one, what)), len(getattr(one, beside))) for one in groups)
-    (usual, other), many = counts.most_common(1)[0]
+    (usual, other), many = next(iter(counts.most_common(1)), ((0, 0), 0))
     if many < LEAST or 2 * many <= len(groups) or not usual or not other:
         return
     for one in groups:

@@ -42,6 +42,7 @@ class MachineFacts:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
+        self.whole: MachineFacts | None = None
 
     def read_all(self) -> dict[str, object]:
         """What every source tells, by name of the property."""
@@ -61,9 +62,15 @@ class MachineFacts:
             return self
         out = {gpu.bus_id for gpu in self.gpus if gpu.index not in indices}
         return self.but(
+            whole=self,
             gpus=tuple(gpu for gpu in self.gpus if gpu.bus_id not in out),
             pci=tuple(one for one in self.pci if one.bus_id not in out),
         )
+
+    @property
+    def of_all_gpus(self) -> "MachineFacts":
+        """The same with all GPUs of the machine."""
+        return self.whole or self
 
     def function(self, bus_id: str | None) -> PciFunction | None:
         """The PCI function of that bus id, None without one."""

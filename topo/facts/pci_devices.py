@@ -2,9 +2,9 @@
 """The PCI functions of a kind: NVIDIA's GPUs and NVSwitches, NICs."""
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVSWITCH
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVSWITCH
 
 
 def gpus(facts: MachineFacts) -> list[PciFunction]:

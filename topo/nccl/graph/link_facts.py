@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import count
 
 from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.pci_devices import gpus
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
-from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.link_state import (
     RESTING,
     EndpointKind,
@@ -170,11 +170,6 @@ def lanes_short(inventory: MachineFacts) -> dict[str, int]:
     functions = _functions(inventory)
     short = (one for one in inventory.pci if degraded(one, functions.get(one.parent or "")))
     return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
-
-
-def gpus(inventory: MachineFacts) -> list[PciFunction]:
-    """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
 
 
 def nics(inventory: MachineFacts) -> list[PciFunction]:
