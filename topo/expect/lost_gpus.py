@@ -151,7 +151,7 @@ def _beside_nics(facts: MachineFacts) -> list[LostDevice]:
         ]
     places = ", ".join(gap.group.switch for gap in gaps)
     why = f"not on PCI: {there} GPUs of {there + lacking}; {gaps[0].siblings} switches have one, not those at {places}"
-    return [LostDevice(subject=f"GPU {number + 1} of {lacking}", why=why) for number in range(lacking)]
+    return _several(lacking, why)
 
 
 def _of_mesh(facts: MachineFacts) -> list[LostDevice]:
@@ -164,7 +164,7 @@ def _of_mesh(facts: MachineFacts) -> list[LostDevice]:
     if there + missing not in MESH:
         return []
     why = f"not on PCI; each of the {there} GPUs has {each} NVLinks to each other and {each * missing} that are down"
-    return [LostDevice(subject=f"GPU {number + 1} of {missing}", why=why) for number in range(missing)]
+    return _several(missing, why)
 
 
 def _wired(gpu: NvmlGpu, there: int) -> tuple[int, int] | None:
@@ -184,4 +184,10 @@ def _below_profile(facts: MachineFacts) -> list[LostDevice]:
         return []
     there, full = max(len(gpus(facts)), len(facts.gpus)), int(expected)
     why = f"not on PCI; {found.profile.about} has {full} GPUs ({found.by}), {there} are there"
-    return [LostDevice(subject=f"GPU {number + 1} of {full - there}", why=why) for number in range(full - there)]
+    return _several(full - there, why)
+
+
+def _several(missing: int, why: str) -> list[LostDevice]:
+    """GPUs of which nobody knows the place."""
+    names = ["missing GPU"] if missing == 1 else [f"missing GPU {number + 1} of {missing}" for number in range(missing)]
+    return [LostDevice(subject=name, why=why) for name in names]

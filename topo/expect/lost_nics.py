@@ -57,6 +57,10 @@ def _without_pci(facts: MachineFacts) -> Iterator[LostDevice]:
     for device in facts.rdma:
         if device.bus_id is not None and device.bus_id not in there:
             yield LostDevice(subject=device.name, why=f"an RDMA device whose PCI function {device.bus_id} is gone")
+        twins = [one for one in facts.rdma if one.board_id == device.board_id and one.path is not None]
+        if device.path is None and device.placed and not device.virtual and device.board_id and twins:
+            why = f"an RDMA device without a PCI function; {len(twins)} others of the model have one"
+            yield LostDevice(subject=device.name, why=why)
 
 
 def _fewer_ports(facts: MachineFacts) -> Iterator[LostDevice]:

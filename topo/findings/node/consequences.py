@@ -20,6 +20,7 @@ from railgauge.topo.findings.finding import Finding, Level
 FOLLOWS_FROM = "follows_from"
 """In the evidence of a consequence: the id and the subject of its cause."""
 BAD = (Level.FAIL, Level.WARN)
+LOUD = (*BAD, Level.INFO)
 CAUSES: Mapping[tuple[str, str], tuple[str, ...]] = {
     (EXPECTATION_UNMET.id, "gpus"): (GPU_LOST.id,),
     (EXPECTATION_UNMET.id, "nics"): (NIC_LOST.id,),
@@ -37,13 +38,13 @@ CAUSES: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 def with_causes(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings; WARN and FAIL name their cause where the machine has it."""
+    """The findings; those that follow from a WARN or FAIL of the machine name it."""
     found = list(findings)
-    bad = {}
+    bad: dict[str, Finding] = {}
     for one in found:
         if one.level in BAD:
             bad.setdefault(one.id, one)
-    return [_with_cause(one, bad) if one.level in BAD else one for one in found]
+    return [_with_cause(one, bad) if one.level in LOUD else one for one in found]
 
 
 def _with_cause(one: Finding, bad: Mapping[str, Finding]) -> Finding:

@@ -29,7 +29,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
         found = list(_judged(machine.sources.of_all_gpus, key, one))
         yield from found
         if not found:
-            met[one.source].append(f"{key} {words(one.value)}")
+            met[one.source].append(f"{key} {words(one.value)}{_seen_on_pci(machine.sources.of_all_gpus, key, one)}")
     for source, keys in met.items():
         yield RULE.finding(Level.PASS, machine.host, f"as expected ({source}): {', '.join(keys)}", expected_by=source)
 
@@ -37,7 +37,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
 def _judged(facts: MachineFacts, key: str, one: Expectation) -> Iterator[Finding]:
     there = observed(key, facts)
     if not there.values and there.why:
-        yield RULE.unknown(key, f"{KEYS[key].about}: {words(one.value)} expected ({one.source}); {there.why}")
+        yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}); {there.why}")
     elif not there.values:
         yield _unmet(key, one, "none", _level(key, one, "0"), [])
     elif isinstance(one.value, str):
@@ -55,7 +55,7 @@ def _each(facts: MachineFacts, key: str, one: Expectation, values: Mapping[str, 
     for value, devices in odd.items():
         named = [device for device in devices if device]
         if value is None:
-            yield RULE.unknown(key, f"{KEYS[key].about}: {words(one.value)} expected, not known of {_listed(named)}")
+            yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}), not known of {_listed(named)}")
         else:
             yield _unmet(key, one, value, _level(key, one, value), named)
 
@@ -67,10 +67,16 @@ def _meets(facts: MachineFacts, key: str, one: Expectation, value: str) -> bool:
     return KEYS[key].meets(expected, value)
 
 
+def _seen_on_pci(facts: MachineFacts, key: str, one: Expectation) -> str:
+    """That devices are on PCI, where this process does not have them all."""
+    there = observed(key, facts).values.get("") if one.at_least and key in COUNTS else None
+    return " on PCI" if there is not None and int(there) < int(words(one.value)) else ""
+
+
 def _counted(key: str, one: Expectation, values: Mapping[str, str | None]) -> Iterator[Finding]:
     """Whether as many devices as expected have each value."""
     if unread := [device for device, value in values.items() if value is None]:
-        yield RULE.unknown(key, f"{KEYS[key].about}: {words(one.value)} expected, not known of {_listed(unread)}")
+        yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}), not known of {_listed(unread)}")
         return
     wanted = dict(one.value) if not isinstance(one.value, str) else {}
     there = Counter(_kind(key, value, wanted) for value in values.values() if value is not None)
@@ -122,7 +128,7 @@ def _unmet(key: str, one: Expectation, value: str, level: Level, devices: list[s
     return RULE.finding(
         level,
         key,
-        f"{KEYS[key].about}: {value} found{of_devices}, {words(one.value)} expected ({one.source})",
+        f"{value} found{of_devices}, {words(one.value)} expected ({one.source})",
         expected=words(one.value),
         found=value,
         expected_by=one.source,

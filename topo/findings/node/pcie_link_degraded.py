@@ -71,7 +71,7 @@ def _narrow(machine: Machine, state: PciState, *, predict: bool) -> Finding:
     why = design[state.excuse] if state.excuse else ""
     effect = effect_of(machine, sets=[f"{bus_id}.width={now}"], nodes=NODES) if predict else ""
     return RULE.finding(
-        Level.INFO if state.excuse else Level.WARN,
+        Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs with {now} lanes; both ends of its link support {full}{why}",
         effect=effect or f"{now} of {full} lanes",
@@ -85,7 +85,7 @@ def _slow(machine: Machine, state: PciState, *, predict: bool) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).gt_per_s, state.full.gt_per_s
     why = ": idle, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
     return RULE.finding(
-        Level.INFO if state.excuse else Level.WARN,
+        Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs at {now:g} GT/s; both ends of its link support {full:g}{why}",
         effect=effect_of(machine, sets=[f"{bus_id}.speed={now:.1f} GT/s"], nodes=NODES) if predict else "",
