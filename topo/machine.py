@@ -24,6 +24,7 @@ from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.detect.topo_file import heard
+from railgauge.topo.nccl.graph.link_facts import running
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
@@ -64,9 +65,14 @@ class Machine:
         return self.facts.reader if self.facts else None
 
     @cached_property
+    def running(self) -> Topology:
+        """The topology with what its links run at where that is less than NCCL plans with."""
+        return running(self.topology, self.facts)
+
+    @cached_property
     def system(self) -> System:
         """Nodes and links, the ranks being the GPUs."""
-        return build_system(self.topology)
+        return build_system(self.running)
 
     @cached_property
     def denied(self) -> frozenset[tuple[str, str]]:
