@@ -29,7 +29,10 @@ def change_files(top: Section, files: Files) -> None:
 
 
 def change_facts(top: Section, facts: dict[str, Any]) -> None:
-    """[facts.nvml] and so on: values by the way to them, a list's items by their number: gpus.2.links.5.state = 0."""
+    """[facts.nvml] and so on: values by the way to them, a list's items by their number: gpus.2.links.5.state = 0.
+
+    false removes an item of a list.
+    """
     section = top.section("facts")
     for name in section:
         if name not in FACTS:
@@ -56,4 +59,4 @@ def _changed_list(section: Section, where: str, old: list[Any], new: dict[str, A
         if not key.isdecimal() or int(key) >= len(old):
             raise section.wrong(where, f"has {len(old)} items, but no number {key}")
         changed[int(key)] = _changed(section, f"{where}.{key}", old[int(key)], value)
-    return changed
+    return [item for place, item in enumerate(changed) if new.get(str(place)) is not False]

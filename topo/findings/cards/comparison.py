@@ -6,12 +6,12 @@ from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Patter
 EXPECTATION_UNMET = Card(
     id="expectation-unmet",
     title="The machine is not as expected",
-    levels=(WARN, FAIL, UNKNOWN),
+    levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "--expect says what a node should have, in words (gpus=8,nics=8) or by a site's profile; where the model is "
         "known for sure (product name, GPUs, NVSwitches), a profile that comes with railgauge says it too. FAIL: fewer "
         "GPUs, NICs or NVSwitches, no NVLink, a port that is down, a PCIe link at half or less; WARN: any other "
-        "difference."
+        "difference. INFO: one of the model's profile that follows from another finding."
     ),
     remedy=(
         "repair the device, or install the expected release; where the expectation is wrong, give the right one: "

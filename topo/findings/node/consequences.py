@@ -19,6 +19,7 @@ from railgauge.topo.findings.finding import Finding, Level
 
 FOLLOWS_FROM = "follows_from"
 """In the evidence of a consequence: the id and the subject of its cause."""
+PROFILE = "profile "  # the source of what a model's profile expects: nobody asked for it, so its cause is enough
 BAD = (Level.FAIL, Level.WARN)
 LOUD = (*BAD, Level.INFO)
 CAUSES: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -53,4 +54,5 @@ def _with_cause(one: Finding, bad: Mapping[str, Finding]) -> Finding:
     if cause is None:
         return one
     message = f"{one.message} (follows from {cause.id}: {cause.subject})"
-    return replace(one, message=message, evidence={**one.evidence, FOLLOWS_FROM: [cause.id, cause.subject]})
+    level = Level.INFO if str(one.evidence.get("expected_by", "")).startswith(PROFILE) else one.level
+    return replace(one, level=level, message=message, evidence={**one.evidence, FOLLOWS_FROM: [cause.id, cause.subject]})

@@ -2,6 +2,7 @@
 """Every rule fires on its fault, passes where it looked and there is none, and is UNKNOWN where it cannot look."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -9,6 +10,7 @@ from tests.topo.findings.cluster import fleets
 from tests.topo.findings.node.cases import IB, NET, PCI, case, file_case, levels, worst
 from tests.topo.findings.topology_file.topology_text import HEALTHY
 
+from railgauge.topo.expect.expectations import given
 from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.findings import findings as differing
 from railgauge.topo.findings.cluster.folder import Unread
@@ -79,6 +81,11 @@ def interfaces(*told, settings=None, files=None):
     return case("laptop", facts={"interfaces": {"interfaces": list(told)}}, settings=settings, files=files or {})
 
 
+def expecting(text):
+    """A machine of no known model, and what is expected of it."""
+    return replace(case("pcie-switch"), expected=given([text]))
+
+
 def mtu(active):
     ports = [{"name": f"mlx5_{n}", "ports": [{"number": 1, "active_mtu": 5 if n else active}]} for n in range(8)]
     return case(ROCE, files={f"{NET}/gpu{n}rail/mtu": "9000" for n in range(8)}, facts={"verbs": {"devices": ports}})
@@ -138,7 +145,7 @@ TABLE = {
         lambda: without_pci(DGX),
     ),
     "pcie-link-degraded": Row(
-        Level.WARN,
+        Level.FAIL,
         lambda: case(DGX, files={f"{PCI}/{NIC}/current_link_width": "4"}),
         lambda: case(DGX),
         lambda: without_pci(DGX),
@@ -175,6 +182,7 @@ TABLE = {
         lambda: case(DGX),
         lambda: case(DGX, files={"/proc/driver/nvidia/version": None, "/sys/module/nvidia/version": None}),
     ),
+    "gpu-lost": Row(Level.FAIL, lambda: case("dgx-h100-gpu-lost"), lambda: case(DGX), lambda: case(DGX, facts=NO_NVML)),
     "duplicate-gpu": Row(
         Level.FAIL,
         lambda: case(DGX, facts={"nvml.gpus.5.uuid": case(DGX).facts.gpus[0].uuid}),
@@ -216,7 +224,7 @@ TABLE = {
     ),
     "cpu-governor": Row(Level.WARN, lambda: governor("powersave"), lambda: governor("performance"), lambda: case(DGX)),
     "ib-port-down": Row(
-        Level.WARN,
+        Level.FAIL,
         lambda: case(ROCE, files={f"{PORT}/state": "1: DOWN"}),
         lambda: case(ROCE),
         lambda: case(ROCE, files={f"{PORT}/state": None}),
@@ -243,6 +251,9 @@ TABLE = {
         lambda: case(DGX),
         lambda: Machine(topology=case(DGX).topology),
     ),
+    "nic-lost": Row(
+        Level.FAIL, lambda: case(DGX, files={f"{IB}/mlx5_3": None}), lambda: case(DGX), lambda: without_pci(DGX)
+    ),
     "verbs-device-missing": Row(
         Level.FAIL,
         lambda: case(ROCE, files={"/dev/null": ""}, facts={"verbs": {"devices": []}}),
@@ -268,7 +279,7 @@ TABLE = {
         lambda: case(ROCE, files={f"{PORT}/gids": None}),
     ),
     "peermem-missing": Row(
-        Level.WARN,
+        Level.FAIL,
         lambda: case("dgx-a100-no-peermem"),
         lambda: case("dgx-a100"),
         lambda: case(
@@ -276,7 +287,7 @@ TABLE = {
         ),
     ),
     "dmabuf-unsupported": Row(
-        Level.WARN,
+        Level.FAIL,
         lambda: case("dgx-a100-no-peermem"),
         lambda: case(ROCE),
         lambda: case(
@@ -290,7 +301,7 @@ TABLE = {
         Level.FAIL, lambda: set_to(NCCL_IB_HCA="rocep1s0"), lambda: set_to(NCCL_IB_HCA="mlx5"), lambda: case(DGX)
     ),
     "socket-ifname-virtual": Row(
-        Level.WARN,
+        Level.FAIL,
         lambda: interfaces(BRIDGE, ETH0, settings={}, files=UP),
         lambda: interfaces(LO, ETH0, settings={}, files=UP),
         lambda: case("laptop", facts={"interfaces": {"error": "forbidden"}}),
@@ -345,6 +356,9 @@ TABLE = {
     ),
 }
 TABLE |= {
+    "expectation-unmet": Row(
+        Level.FAIL, lambda: expecting("gpus=9"), lambda: expecting("gpus=8,rate=200"), lambda: expecting("vbios=96")
+    ),
     "slower-than-before": Row(
         Level.WARN, lambda: since(case(DGX), "dgx-h100-nic-x8"), lambda: since(case(DGX)), lambda: since(None)
     ),

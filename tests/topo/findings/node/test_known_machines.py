@@ -18,6 +18,7 @@ FIXTURES = Path(__file__).parents[4] / "fixtures"
 SAMPLES = Path(__file__).parents[5] / "shared" / "samples"
 FAULTS = {
     "dgx-a100-no-peermem": {"peermem-missing", "dmabuf-unsupported"},
+    "dgx-h100-gpu-lost": {"gpu-lost"},
     "dgx-h100-nic-x8": {"pcie-link-degraded"},
     "dgx-h100-nvlink-down": {"nvlink-missing"},
     "dgx-h100-port-down": {"ib-port-down"},

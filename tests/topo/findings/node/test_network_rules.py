@@ -138,7 +138,7 @@ def test_gpus_without_gpudirect_rdma_lack_nothing():
 
 def test_peer_memory_and_dma_buf():
     lost = case("dgx-a100-no-peermem")
-    assert worst("peermem-missing", lost) == worst("dmabuf-unsupported", lost) == "WARN"
+    assert worst("peermem-missing", lost) == worst("dmabuf-unsupported", lost) == "FAIL"
     assert worst("peermem-missing", case("dgx-a100")) == "PASS"
     assert worst("peermem-missing", case(ROCE)) == "INFO"
     assert worst("dmabuf-unsupported", case(ROCE)) == "PASS"
@@ -151,7 +151,7 @@ def test_no_module_is_missed_where_no_nic_is_near_enough():
     files = {"/sys/module/nvidia_peermem": None, "/sys/kernel/mm/memory_peers": None}
     driver = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024"
     without = {"files": files | {"/proc/driver/nvidia/version": driver}, "facts": {"cuda.dma_buf": None, "verbs": None}}
-    assert worst("peermem-missing", case(MIXED, **without)) == "WARN"
+    assert worst("peermem-missing", case(MIXED, **without)) == "FAIL"
     far = case("pcie-no-switch", **without)
     assert worst("peermem-missing", far) == worst("dmabuf-unsupported", far) == "INFO"
 
