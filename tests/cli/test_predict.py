@@ -39,7 +39,7 @@ def test_a_change_is_stated_in_one_line_and_beside_each_size():
     args = ("--from", "@dgx-h100", "--nodes", "2", "-b", "1G", "--policy", "nccl", "--set", "NCCL_ALGO=Ring")
     edits = [f"NIC{dev}.width=8" for dev in (0, 3, 4, 5, 6, 9, 10, 11)]
     done = predict(*args, *(word for edit in edits for word in ("--set", edit)))
-    assert done.stdout.startswith("2-node all_reduce 1 GiB: 361 -> 183 GB/s busbw (-49 %); bottleneck NIC0;")
+    assert done.stdout.startswith("2-node all_reduce 1 GiB: 361 -> 183 GB/s busbw (-49 %); bottleneck mlx5_0;")
     found = document(*args, *(word for edit in edits for word in ("--set", edit)))
     (row,) = found["rows"]
     assert found["change"]["edits"] == edits
@@ -56,7 +56,7 @@ def test_edits_add_up():
 
 def test_a_nic_without_channels_is_named():
     done = predict("--from", "@dgx-h100", "--nodes", "2", "-b", "1G", "--policy", "nccl", "--drop", "NIC3")
-    assert done.stdout.splitlines()[0].endswith("NIC3 unused now")
+    assert done.stdout.splitlines()[0].endswith("mlx5_3 unused now")
 
 
 def test_settings_of_nccl_count_for_both_sides():
@@ -76,9 +76,33 @@ def test_a_file_with_nics_is_for_several_nodes(tmp_path):
     assert document("--from", "@dgx-a100", "--graph", file, "-b", "1M", "-e", "1M")["nodes"] == 2
 
 
-def test_a_link_that_runs_with_fewer_lanes_is_told():
-    done = predict("--from", "@dgx-h100-nic-x8", "--nodes", "2", "-b", "1G")
-    assert "NIC0 runs at x8" in done.stderr
+NARROW = ("--from", "@dgx-h100-nic-x8", "--nodes", "2", "-b", "1G", "--policy", "nccl")
+LOSS = "2-node all_reduce 1 GiB: 361 -> 183 GB/s busbw (-49 %); bottleneck mlx5_0; channels 8 x 48 -> 8 x 24 GB/s"
+
+
+def test_a_machine_runs_at_what_its_links_run_at():
+    lines = predict(*NARROW).stdout.splitlines()
+    assert "# mlx5_0 runs at 24 GB/s (32.0 GT/s x8), NCCL plans with 48 (32.0 GT/s x16)" in lines
+    row = next(line.split() for line in lines if not line.startswith("#"))
+    assert row[3:5] == ["183.44", "361.45"]
+    found = document(*NARROW)
+    (figures,) = found["rows"]
+    assert (round(figures["busbw_gb_per_s"], 2), round(figures["planned_busbw_gb_per_s"], 2)) == (183.44, 361.45)
+    assert {(link["device"], link["real_gb_per_s"]) for link in found["slow_links"]} == {("mlx5_0", 24)}
+
+
+def test_what_is_fixed_runs_as_planned():
+    assert predict(*NARROW, "--fixed").stdout.startswith("2-node all_reduce 1 GiB: 183 -> 361 GB/s busbw (+97 %)")
+    again = predict(*NARROW, "--fixed", "--set", "mlx5_0.width=8").stdout.splitlines()[0]
+    whole = predict("--from", "@dgx-h100", *NARROW[2:], "--set", "mlx5_0.width=8").stdout.splitlines()[0]
+    effect = railgauge("check", "--from", "@dgx-h100-nic-x8", "--only", "pcie-link-degraded").stdout
+    assert again == whole == LOSS
+    assert f"effect: {LOSS}" in effect
+
+
+def test_a_port_that_is_up_again_carries_as_many_channels():
+    args = ("--from", "@dgx-h100-port-down", *NARROW[2:], "--fixed")
+    assert "channels 7 x 48 -> 8 x 48 GB/s" in predict(*args).stdout.splitlines()[0]
 
 
 def test_thousands_of_nodes_on_a_fabric():

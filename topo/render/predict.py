@@ -136,8 +136,8 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
             "from": link.source,
             "to": link.target,
             "kind": str(link.kind),
-            "gb_per_s": link.gb_per_s,
-            "origin": link.origin,
+            "gb_per_s": link.real_gb_per_s,
+            "origin": link.now or link.origin,
             "assumed": link.assumed,
         }
         if link
