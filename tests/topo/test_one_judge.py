@@ -15,7 +15,7 @@ from tests.topo.findings.node.cases import PCI, WORSE, capture, findings
 
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
-from railgauge.topo.findings.node import nvlink_missing, pcie_link_degraded
+from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.topology_file.rules import lint
 from railgauge.topo.machine import inspected, recorded
 from railgauge.topo.nccl.graph.model import NodeKind
@@ -25,7 +25,6 @@ from railgauge.topo.xml import topology_file
 
 FIXTURES = sorted(file.parent.name for file in Path(__file__).parents[2].glob("fixtures/*/*.t*"))
 OF_LINKS = ("pcie-link-degraded", "pcie-bridge-bogus", "nvlink-missing")
-TELLERS = (pcie_link_degraded, nvlink_missing)
 BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 MANY = 200
 HEAD = """
@@ -85,8 +84,7 @@ def described(rng):
 @pytest.fixture(autouse=True)
 def _no_predictions(monkeypatch):
     """What a fault costs takes searches for channels, and is not asked here."""
-    for module in TELLERS:
-        monkeypatch.setattr(module, "effect_of", lambda *_, **__: "")
+    monkeypatch.setattr(Prices, "loss", lambda *_, **__: "")
 
 
 def slot(bus_id):
