@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from railgauge.transports.typed import jsonable, read_as
+from railgauge.transports.typed import jsonable, read_json
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.graph import Graphs
@@ -67,8 +67,8 @@ class JoiningNode:
             text = reader.decompress(data, MOST_BYTES)
             if not reader.eof:
                 raise ValueError(f"more than {MOST_BYTES} bytes, or truncated")
-            node: JoiningNode = read_as(JoiningNode, json.loads(text))
-        except (zlib.error, RecursionError) as error:
+            node: JoiningNode = read_json(text, JoiningNode)
+        except zlib.error as error:
             raise ValueError(str(error)) from None
         if len(node.cpus) != node.ranks or len(node.gpus) not in (0, node.ranks):
             raise ValueError(f"not {node.ranks} ranks")

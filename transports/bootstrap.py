@@ -23,6 +23,7 @@ from railgauge._native.transports import keep
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
 from railgauge.topo.values.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
+from railgauge.transports.failure import FailureVerdict
 from railgauge.transports.forked import leave_to_parent
 from railgauge.transports.frame import (
     FROM_HUB,
@@ -30,6 +31,8 @@ from railgauge.transports.frame import (
     Frame,
     FrameKind,
     FrameReader,
+    GivenUp,
+    Hello,
     group_of_result,
     pack,
     pack_contribution,
@@ -104,8 +107,7 @@ class Bootstrap(Group):
             UsageError: the hub refuses this rank (another world size or version).
             MismatchError: two processes came as one rank. RunError: another rank cannot join.
         """
-        who = {"host": host, "pid": os.getpid()}
-        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, **who}
+        hello = Hello(rank=self.rank, world_size=self.world_size, version=version, host=host, pid=os.getpid())
         self._send(pack(FrameKind.HELLO, 0, hello))
         began = time.monotonic()
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
@@ -113,8 +115,8 @@ class Bootstrap(Group):
                 if kind is FrameKind.REFUSED:
                     raise UsageError(f"this rank cannot join: {one_line(payload)}")
                 if kind is FrameKind.WELCOME:
-                    self.session = hmac.digest(secret, b"session" + payload["salt"].encode(), "sha256")
-                    self._beat_s = payload["beat_s"]
+                    self.session = hmac.digest(secret, b"session" + payload.salt.encode(), "sha256")
+                    self._beat_s = payload.beat_s
                 self._take(kind, number, payload)
             if self.failure:
                 raise self.failure
@@ -170,7 +172,7 @@ class Bootstrap(Group):
         data.
         """
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
-        self._send(pack(FrameKind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
+        self._send(pack(FrameKind.FAIL, 0, GivenUp(message=message, waits=waits, mismatch=mismatch)))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> Exception:
         """Return what ended the run, once it is known; `otherwise` when no report arrives in time."""
@@ -263,7 +265,7 @@ class Bootstrap(Group):
         elif kind is FrameKind.WAITING:
             self._missing = one_line(payload)
         elif kind is FrameKind.ABORT:
-            self._set_failure(_error(**payload))
+            self._set_failure(_error(payload))
             return True
         return kind is FrameKind.BYE
 
@@ -279,9 +281,9 @@ class Bootstrap(Group):
             results.put((-1, b""))  # wakes a rank that waits in an exchange
 
 
-def _error(message: str, rank: int, mismatch: bool) -> RunError:
+def _error(verdict: FailureVerdict) -> RunError:
     """The hub's report of how the run ended."""
-    told = one_line(message)
-    if mismatch:
+    told = one_line(verdict.message)
+    if verdict.mismatch:
         return MismatchError(told)
-    return PeerLostError(told, rank) if rank >= 0 else RunError(told)
+    return PeerLostError(told, verdict.rank) if verdict.rank >= 0 else RunError(told)

@@ -3,7 +3,8 @@
 
 | kind, 1 byte | number, 4 bytes | length, 4 bytes | payload |      integers in network order
 
-The payload is JSON of the kind's shape, or nothing; that of GATHER and RESULT is bytes, which the hub passes on unread.
+The payload is JSON of the kind's type (typed.py), or nothing; that of GATHER and RESULT is bytes, which the hub
+passes on unread.
 """
 
 import enum
@@ -14,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.transports.shape import Shape, read_json
-from railgauge.transports.standing import STANDING
+from railgauge.transports.blame import Waits
+from railgauge.transports.failure import FailureVerdict
+from railgauge.transports.standing import Standing
+from railgauge.transports.typed import jsonable, read_json
 
 HEADER = struct.Struct("!BII")
 CONTRIBUTION = struct.Struct("!dQI")
@@ -44,21 +47,49 @@ class FrameKind(enum.IntEnum):
     WAITING = 12  # hub -> member: who has not joined yet
 
 
-FROM_MEMBER: dict[FrameKind, Shape] = {
-    FrameKind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str, "pid": int},
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """Who joins."""
+
+    rank: int
+    world_size: int
+    version: str
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """All ranks have joined. salt: of the session's key; beat_s: the interval of beats, in seconds."""
+
+    salt: str
+    beat_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """Why a rank cannot go on, whom it waited for, and whether it received another operation's data."""
+
+    message: str
+    waits: Waits
+    mismatch: bool
+
+
+FROM_MEMBER: dict[FrameKind, Any] = {
+    FrameKind.HELLO: Hello,
     FrameKind.GATHER: bytes,
     FrameKind.BEAT: None,
-    FrameKind.FAIL: {"message": str, "waits": (int, bool), "mismatch": bool},
-    FrameKind.STATE: [STANDING],
+    FrameKind.FAIL: GivenUp,
+    FrameKind.STATE: list[Standing],
     FrameKind.BYE: None,
 }
-FROM_HUB: dict[FrameKind, Shape] = {
+FROM_HUB: dict[FrameKind, Any] = {
     FrameKind.REFUSED: str,
-    FrameKind.WELCOME: {"salt": str, "beat_s": float},
+    FrameKind.WELCOME: Welcome,
     FrameKind.RESULT: bytes,
     FrameKind.BEAT: None,
     FrameKind.QUERY: None,
-    FrameKind.ABORT: {"message": str, "rank": int, "mismatch": bool},
+    FrameKind.ABORT: FailureVerdict,
     FrameKind.BYE: None,
     FrameKind.WAITING: str,
 }
@@ -68,14 +99,16 @@ Frame = tuple[FrameKind, int, Any]
 
 def pack(kind: FrameKind, number: int = 0, payload: Any = None) -> bytes:
     """Encode one frame."""
-    body = payload if isinstance(payload, bytes) else b"" if payload is None else json.dumps(payload).encode()
+    if payload is None:
+        payload = b""
+    body = payload if isinstance(payload, bytes) else json.dumps(payload, default=jsonable).encode()
     return HEADER.pack(kind, number, len(body)) + body
 
 
 class FrameReader:
     """Splits a stream into frames of the kinds that this side may receive, whatever pieces it arrives in."""
 
-    def __init__(self, kinds: dict[FrameKind, Shape], limit: int = MAX_PAYLOAD) -> None:
+    def __init__(self, kinds: dict[FrameKind, Any], limit: int = MAX_PAYLOAD) -> None:
         self.limit = limit
         """The longest payload accepted."""
         self._kinds = kinds
@@ -113,14 +146,14 @@ class FrameReader:
         return HEADER.size + int(length)
 
 
-def _payload(body: bytes, shape: Shape) -> Any:
-    if shape is bytes:
+def _payload(body: bytes, kind: Any) -> Any:
+    if kind is bytes:
         return body
-    if shape is None:
+    if kind is None:
         if body:
             raise ValueError("a payload on a frame that has none")
         return None
-    return read_json(body, shape)
+    return read_json(body, kind)
 
 
 def receive(sock: socket.socket, reader: FrameReader) -> list[Frame] | None:

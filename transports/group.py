@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import MismatchError
-from railgauge.transports.typed import jsonable, read_as
+from railgauge.transports.typed import jsonable, read_json
 
 if TYPE_CHECKING:
     from railgauge.transports.bootstrap import Bootstrap
@@ -85,8 +85,8 @@ class Group:
 
     def _read(self, rank: int, told: bytes, kind: Any) -> Any:
         try:
-            return read_as(kind, json.loads(told))
-        except (ValueError, RecursionError):
+            return read_json(told, kind)
+        except ValueError:
             raise self.junk(rank) from None
 
     def junk(self, rank: int) -> MismatchError:

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import AuthenticationError, described
@@ -28,6 +28,9 @@ from railgauge.transports.frame import (
     MAX_PAYLOAD,
     Contribution,
     FrameKind,
+    GivenUp,
+    Hello,
+    Welcome,
     pack,
     pack_result,
     split_contribution,
@@ -36,7 +39,7 @@ from railgauge.transports.member import Member
 from railgauge.transports.pending_connections import PendingConnections
 from railgauge.transports.picture import RankStates
 from railgauge.transports.rank_names import name_ranks
-from railgauge.transports.standing import Standing, standing_of
+from railgauge.transports.standing import Standing
 from railgauge.transports.vain_waits import VainWaits
 
 TICK_S = 0.05
@@ -218,9 +221,9 @@ class Hub:
             self._refuse(member.address, "it had not authenticated when the limit of open connections was reached")
             self._drop(member)
 
-    def _hello(self, member: Member, hello: dict[str, Any]) -> None:
-        rank, host = hello["rank"], one_line(hello["host"])
-        member.host, member.pid = host, hello["pid"]
+    def _hello(self, member: Member, hello: Hello) -> None:
+        rank, host = hello.rank, one_line(hello.host)
+        member.host, member.pid = host, hello.pid
         if problem := self._objection(hello):
             self._send_away(member, rank, problem)
             if not self._welcomed:  # it is one of this job, so the job cannot become complete
@@ -259,10 +262,10 @@ class Hub:
         self._welcomed = True
         for each in self._members.values():
             each.heard = time.monotonic()
-        self._tell_all(pack(FrameKind.WELCOME, 0, {"salt": secrets.token_hex(SALT_BYTES), "beat_s": self._beat_s}))
+        self._tell_all(pack(FrameKind.WELCOME, 0, Welcome(salt=secrets.token_hex(SALT_BYTES), beat_s=self._beat_s)))
 
-    def _objection(self, hello: dict[str, Any]) -> str | None:
-        rank, world_size, version = hello["rank"], hello["world_size"], one_line(hello["version"])
+    def _objection(self, hello: Hello) -> str | None:
+        rank, world_size, version = hello.rank, hello.world_size, one_line(hello.version)
         if world_size != self._world_size:
             return f"it was started with world size {world_size}, rank 0 with {self._world_size}"
         if not 0 <= rank < self._world_size:
@@ -298,10 +301,11 @@ class Hub:
         elif kind is FrameKind.GATHER:
             self._gather(number, member.rank, split_contribution(payload))
         elif kind is FrameKind.FAIL:
-            message, waits = one_line(payload["message"]), tuple(payload["waits"])
-            self._fail(message, rank=member.rank, waits=waits, mismatch=payload["mismatch"])
+            given_up: GivenUp = payload
+            message = one_line(given_up.message)
+            self._fail(message, rank=member.rank, waits=given_up.waits, mismatch=given_up.mismatch)
         elif kind is FrameKind.STATE:
-            self.standings[member.rank] = [standing_of(each) for each in payload]
+            self.standings[member.rank] = payload
         elif kind is FrameKind.BYE:
             self._leave(member)
 
@@ -448,7 +452,7 @@ class Hub:
     def _end(self, verdict: FailureVerdict) -> None:
         if not self._over:
             self._over = True
-            self._verdict = pack(FrameKind.ABORT, 0, asdict(verdict))
+            self._verdict = pack(FrameKind.ABORT, 0, verdict)
 
     def _say_last_words(self) -> None:
         """Let all ranks receive the report. Closing with bytes unread would discard it (RFC 1122, 4.2.2.13)."""

@@ -6,9 +6,9 @@ import ipaddress
 from dataclasses import asdict, dataclass, field
 
 from railgauge.topo.errors import RunError
-from railgauge.topo.values.printable import all_printable, one_line
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.addresses import host_and_port
-from railgauge.transports.shape import fits, read_json
+from railgauge.transports.typed import read_printable_json
 
 LONGEST = 4000
 LONGEST_TROUBLE = 1000
@@ -47,19 +47,22 @@ class HubPlace:
         return f"{host_and_port(self.address, self.port)} ({self.interface} of {self.host})"
 
 
-SHAPE = {"address": str, "port": int, "interface": str, "host": str, "network": str, "key": str, "reason": str}
+@dataclass(frozen=True, slots=True)
+class NoHub:
+    """What process 0 publishes instead where it cannot start."""
+
+    trouble: str
 
 
 def read_place(text: bytes, key: str) -> HubPlace:
     """What process 0 published. RunError: it cannot start, or this is not an address."""
     try:
-        value = all_printable(read_json(text[:LONGEST], dict))
-        if fits(value, {"trouble": str}):
-            raise RunError(one_line(value["trouble"][:LONGEST_TROUBLE]))
-        if fits(value, SHAPE):
-            ipaddress.ip_address(value["address"])
-            if 0 < value["port"] < 65536:
-                return HubPlace(**value)
+        place: HubPlace | NoHub = read_printable_json(text[:LONGEST], HubPlace | NoHub)
+        if isinstance(place, NoHub):
+            raise RunError(one_line(place.trouble[:LONGEST_TROUBLE]))
+        ipaddress.ip_address(place.address)
+        if 0 < place.port < 65536:
+            return place
     except ValueError:
         pass
     raise RunError(f"the store's value of {key} is not an address: does another program use this store?")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank's state: its last operations in each communicator, and which rank it waits for. As tuples, which are sent as
-JSON lists of the shapes below.
+JSON lists.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from railgauge.transports.blame import NOBODY, Waits
-from railgauge.transports.shape import Shape
+from railgauge.transports.typed import Unsigned64
 
 
 class Operation(NamedTuple):
@@ -51,7 +51,7 @@ class BlockedOn(NamedTuple):
 class Standing(NamedTuple):
     """One rank in one communicator."""
 
-    communicator: int
+    communicator: Unsigned64
     """The name of its group (transports/group.py)."""
     ranks: list[int]
     """Of the communicator, by their numbers in the job."""
@@ -68,16 +68,6 @@ class Standing(NamedTuple):
     def waits(self) -> Waits:
         """The rank waited for, and whether for a slot."""
         return (self.blocked_on.rank, self.blocked_on.frees_slot) if self.running else NOBODY
-
-
-OPERATION: Shape = (int, str, int, str, str, int, str, int, float, float)
-STANDING: Shape = (int, [int], [OPERATION], (int, bool, int, int))
-
-
-def standing_of(value: list[Any]) -> Standing:
-    """A Standing from JSON of its shape."""
-    communicator, ranks, operations, blocked_on = value
-    return Standing(communicator, ranks, [Operation(*each) for each in operations], BlockedOn(*blocked_on))
 
 
 def current(standings: list[Standing]) -> Standing | None:

@@ -5,26 +5,45 @@ anything is done with it.
 
 import contextlib
 import functools
+import json
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
+from railgauge.topo.values.printable import all_printable
+
+Unsigned64: TypeAlias = Annotated[int, "unsigned, 64 bits"]
+"""An integer that may be larger than those of an int, such as a hash."""
+SIGNED64, UNSIGNED64 = range(-(1 << 63), 1 << 63), range(1 << 64)
 LISTS = (list, Sequence)
 OBJECTS = (dict, Mapping)
 PLAIN = (bool, int, str, list, dict)
-MOST_INTEGER = 1 << 63
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What code raises that takes something for what it is not."""
+
+
+def read_json(text: bytes, kind: Any) -> Any:
+    """Decode JSON of a kind (`read_as`).
+
+    Raises:
+        ValueError: it is not JSON, or of another form.
+    """
+    return read_as(kind, _decoded(text))
+
+
+def read_printable_json(text: bytes, kind: Any) -> Any:
+    """The same of a value that is shown to users: its texts are printable, on one line each (`all_printable`)."""
+    return read_as(kind, all_printable(_decoded(text)))
 
 
 def read_as(kind: Any, value: Any) -> Any:
     """A value as what it was before it became JSON (`jsonable`).
 
     Args:
-        kind: None, bool, int (of 64 bits), float, str, bytes (hex text); of those and each other X | Y, list[X],
-            tuple[X, Y], tuple[X, ...], dict[str, X]; a NamedTuple (a list), a dataclass (an object with just its
-            fields); anything else is called with the value, as an enum is.
+        kind: None, bool, int (signed, 64 bits), Unsigned64, float, str, bytes (hex text); of those and each other
+            X | Y, list[X], tuple[X, Y], tuple[X, ...], dict[str, X]; a NamedTuple (a list), a dataclass (an object
+            with just its fields); anything else is called with the value, as an enum is.
         value: what json.loads has given.
 
     Raises:
@@ -53,6 +72,17 @@ def jsonable(value: Any) -> Any:
     raise TypeError(f"a {kind.__name__} is no value to exchange")
 
 
+def _decoded(text: bytes) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
 def _read(kind: Any, value: Any) -> Any:
     if kind is None or kind is type(None):
         return _plain(type(None), value)
@@ -60,6 +90,8 @@ def _read(kind: Any, value: Any) -> Any:
         return float(value if type(value) is float else _plain(int, value))
     if kind is bytes:
         return bytes.fromhex(_plain(str, value))
+    if kind == Unsigned64:
+        return _plain(int, value, UNSIGNED64)
     if kind in PLAIN:
         return _plain(kind, value)
     if origin := typing.get_origin(kind):
@@ -93,11 +125,11 @@ def _read_each(kinds: Any, value: Any) -> list[Any]:
     return [_read(kind, one) for kind, one in zip(kinds, _plain(list, value), strict=True)]
 
 
-def _plain(kind: type, value: Any) -> Any:
+def _plain(kind: type, value: Any, integers: range = SIGNED64) -> Any:
     if type(value) is not kind:
         raise ValueError(f"no {kind.__name__}")
-    if isinstance(value, int) and not -MOST_INTEGER <= value < MOST_INTEGER:
-        raise ValueError("a number of more than 64 bits")
+    if isinstance(value, int) and value not in integers:
+        raise ValueError("an integer out of range")
     return value
 
 
@@ -107,4 +139,4 @@ def _is_dataclass(one: Any) -> bool:
 
 @functools.cache
 def _fields(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    return typing.get_type_hints(kind, include_extras=True)

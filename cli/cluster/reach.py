@@ -4,7 +4,6 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from railgauge.cli.cluster.gather import MARK, railgauge_there
 from railgauge.collectives.launch.remote import (
@@ -17,20 +16,16 @@ from railgauge.collectives.launch.remote import (
     ssh_reason,
 )
 from railgauge.topo.findings.cluster.endpoints import Endpoint
-from railgauge.topo.findings.cluster.reach import ClusterReach, FailedConnection, Hint, Rail, Stage
-from railgauge.topo.values.printable import all_printable, one_line
+from railgauge.topo.findings.cluster.reach import ClusterReach, Rail
+from railgauge.topo.values.printable import one_line
+from railgauge.transports.probe.messages import Listeners, Listening, Ports, ReachResults, ReachTask
 from railgauge.transports.secret import new_secret
-from railgauge.transports.shape import read_json
+from railgauge.transports.typed import jsonable, read_printable_json
 
 READY_SHARE, READY_MOST_S = 0.3, 20.0
 """Nodes that do not listen within this share of the timeout, or this many seconds, are left out."""
 SPARE_S = 2.0
 """Time kept for the answers to arrive."""
-FAILURE = {
-    "source": str, "target": str, "way": (int, int), "stage": str, "errno": int, "seconds": float, "port": int,
-    "hint": str, "answered_by": str,
-}  # fmt: skip
-READY, RESULTS = {"ports": list}, {"failures": [FAILURE], "untried": [str], "filtered": int}
 NO_ANSWER = "no answer in time"
 
 
@@ -46,12 +41,12 @@ def try_reach(
     `on_done` is called with the number of nodes that are newly done.
     """
     ready_s = min(timeout_s * READY_SHARE, READY_MOST_S)
-    task = {
-        "secret": new_secret(),
-        "nodes": {name: [[one.interface, one.address, one.uses] for one in its] for name, its in nodes.items()},
-        "across": sorted(across),
-        "within_s": float(timeout_s - ready_s - SPARE_S),
-    }
+    task = ReachTask(
+        secret=new_secret(),
+        nodes={name: [(one.interface, one.address, one.uses) for one in its] for name, its in nodes.items()},
+        across=sorted(across),
+        within_s=float(timeout_s - ready_s - SPARE_S),
+    )
     destinations = {name: destinations[name] for name in nodes}
     names = {destination: name for name, destination in destinations.items()}
     asked = _Asked(names, ready_s, timeout_s - SPARE_S / 2, on_done)
@@ -60,7 +55,7 @@ def try_reach(
         node: ssh_command(node, [*limit, *railgauge_there(("cluster", "probe", name))], timeout_s)
         for name, node in destinations.items()
     }
-    stdin = json.dumps(task).encode() + b"\n"
+    stdin = _line(task)
     converse(commands, asked, timeout_s=timeout_s, fanout=len(commands), stdin=stdin, hold_stdin=True)
     return asked.reach(nodes, across)
 
@@ -75,8 +70,8 @@ class _Asked(Listener):
         self._on_done = on_done
         self._heard: dict[str, bytes] = dict.fromkeys(names.values(), b"")
         self._stderr: dict[str, bytes] = dict.fromkeys(names.values(), b"")
-        self._ports: dict[str, list[int | str]] = {}
-        self._results: dict[str, dict[str, Any]] = {}
+        self._ports: dict[str, Ports] = {}
+        self._results: dict[str, ReachResults] = {}
         self._silent: dict[str, str] = {}
         self._has_begun = self._is_over = False
 
@@ -116,10 +111,10 @@ class _Asked(Listener):
             return
         try:
             if name in self._ports:
-                self._results[name] = all_printable(read_json(line, RESULTS))
+                self._results[name] = read_printable_json(line, ReachResults)
                 self._on_done(1)
             elif not self._has_begun:
-                self._ports[name] = all_printable(read_json(line, READY)["ports"])
+                self._ports[name] = read_printable_json(line, Listening).ports
         except ValueError:
             return
         self._go_on()
@@ -141,7 +136,7 @@ class _Asked(Listener):
     def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            self._line.tell(json.dumps({"ports": self._ports}).encode() + b"\n")
+            self._line.tell(_line(Listeners(ports=self._ports)))
 
     def _end(self) -> None:
         if not self._is_over:
@@ -151,12 +146,12 @@ class _Asked(Listener):
     def reach(self, nodes: Mapping[str, Sequence[Endpoint]], across: frozenset[Rail]) -> ClusterReach:
         """The results of all nodes."""
         heard = self._results
-        failures = [_failure(one) for results in heard.values() for one in results["failures"]]
+        failures = [one for results in heard.values() for one in results.failures]
         return ClusterReach(
             nodes=nodes,
             across=across,
             failures=tuple(one for one in failures if one.target in heard),
-            untried=frozenset((name, target) for name, results in heard.items() for target in results["untried"]),
+            untried=frozenset((name, target) for name, results in heard.items() for target in results.untried),
             silent={name: self._silent.get(name, NO_ANSWER) for name in nodes if name not in heard},
             deaf={
                 (name, place): port
@@ -164,10 +159,9 @@ class _Asked(Listener):
                 for place, port in enumerate(self._ports[name])
                 if isinstance(port, str)
             },
-            filtered={name: results["filtered"] for name, results in heard.items()},
+            filtered={name: results.filtered for name, results in heard.items()},
         )
 
 
-def _failure(record: dict[str, Any]) -> FailedConnection:
-    typed = {"way": tuple(record["way"]), "stage": Stage(record["stage"]), "hint": Hint(record["hint"])}
-    return FailedConnection(**record | typed)
+def _line(told: ReachTask | Listeners) -> bytes:
+    return json.dumps(told, default=jsonable).encode() + b"\n"

@@ -16,9 +16,9 @@ from railgauge.topo.channels.graph import Policy
 from railgauge.topo.channels.search import search
 from railgauge.topo.compare import smi_matrix
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.sources.pci_functions import degraded
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.ends import find_end
+from railgauge.topo.nccl.graph.link_facts import pci_states
 from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
@@ -173,9 +173,8 @@ def test_gpudirect_rdma_is_on_unless_said(name):
 
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_links_run_at_full_width_unless_said(name):
-    inventory = MachineFacts(load_machine(f"@{name}").reader)
-    ends = [one for one in inventory.pci if len(one.path) % 2]  # what has a link above: not the ports that lead down
-    narrow = [one.bus_id for one in ends if degraded(one, inventory.function(one.parent))]
+    machine = load_machine(f"@{name}")
+    narrow = [state.link.bus_id for state in pci_states(machine.topology, machine.facts) if state.link.is_short]
     assert narrow == DESCRIBED[name]["expect"].get("degraded", [])
 
 

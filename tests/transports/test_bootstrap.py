@@ -29,6 +29,7 @@ from railgauge.transports.frame import (
     Contribution,
     FrameKind,
     FrameReader,
+    Welcome,
     pack,
     pack_contribution,
     receive,
@@ -80,7 +81,7 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
     place = HubPlace(address="127.0.0.1", port=9, interface="lo", host="h", network="n", key="00")
     assert len({place.secret(b"a"), place.secret(b"b"), replace(place, key="01").secret(b"a")}) == 3
     session = Bootstrap(0, 1, socket.socket(), 1.0)
-    monkeypatch.setattr(session, "_expect_frames", lambda _: [(FrameKind.WELCOME, 0, {"salt": "00", "beat_s": 1.0})])
+    monkeypatch.setattr(session, "_expect_frames", lambda _: [(FrameKind.WELCOME, 0, Welcome(salt="00", beat_s=1.0))])
     keys = set()
     for secret in (b"a", b"b"):
         session.session, session._thread = b"", threading.Thread(target=lambda: None)

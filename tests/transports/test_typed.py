@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.transports.descriptor import Descriptor
-from railgauge.transports.typed import jsonable, listed, read_as
+from railgauge.transports.typed import Unsigned64, jsonable, listed, read_as, read_json, read_printable_json
 
 
 class Colour(enum.StrEnum):
@@ -41,6 +41,8 @@ def there(kind, value):
     [
         (None, None),
         (int, -3),
+        (Unsigned64, (1 << 64) - 1),
+        (list[Unsigned64], [0]),
         (bool, True),
         (str, "text"),
         (float, 0.5),
@@ -74,6 +76,10 @@ def test_a_float_may_have_been_a_whole_number():
         (int, True),
         (int, 1.0),
         (int, 1 << 63),
+        (int, -(1 << 63) - 1),
+        (Unsigned64, 1 << 64),
+        (Unsigned64, -1),
+        (Unsigned64, True),
         (float, True),
         (float, "1"),
         (float, 10**400),
@@ -102,6 +108,17 @@ def test_a_float_may_have_been_a_whole_number():
 def test_another_form_is_refused(kind, value):
     with pytest.raises(ValueError, match=r".*"):
         read_as(kind, value)
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"\xff", b"NaN", b"-Infinity", b"[" * 100_000])
+def test_what_is_no_json_is_refused(text):
+    with pytest.raises(ValueError, match=r"."):
+        read_json(text, float | list[float])
+
+
+def test_text_for_users_comes_without_control_characters():
+    read = read_printable_json(b'{"name": "a\\u001b[2J\\nb", "steps": [], "colour": "red", "sizes": null}', Machine)
+    assert read == Machine("a\ufffd[2J b", [], Colour.RED)
 
 
 def test_what_no_exchange_carries_is_an_error_of_ours():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.link_state import GENERATIONS
+from railgauge.topo.link_state.pcie import GENERATIONS
 from railgauge.topo.values.near import did_you_mean
 
 Expected: TypeAlias = str | Mapping[str, int]

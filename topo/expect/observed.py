@@ -14,7 +14,7 @@ from railgauge.topo.facts.pci_devices import gpus, nvswitches
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
-from railgauge.topo.link_state import Rate
+from railgauge.topo.link_state.pcie import Rate
 
 NO_PCI = "the PCI devices were not read"
 

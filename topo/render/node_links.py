@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of the nodes of a System as they were judged (topo/link_state.py), and their faults in words."""
+"""The links of the nodes of a System as they were judged (topo/link_state/), and their faults in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.link_state import EndpointKind, NvlinkState, PciState, Reason
+from railgauge.topo.link_state.nvlink import NvlinkState
+from railgauge.topo.link_state.pcie import EndpointKind, PciState
+from railgauge.topo.link_state.verdict import Reason
 from railgauge.topo.nccl.graph.link_facts import nvlink_states, pci_states
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.pci_place import numbered_cpus

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.link_state import PciState, Rate
+from railgauge.topo.link_state.pcie import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, net_name, speed_text

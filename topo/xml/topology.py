@@ -25,9 +25,9 @@ class PciRate(NamedTuple):
 class Topology:
     """The tree below <system>, its file (None for a scan) and the host's NUMA nodes (empty when unknown).
 
-    `allowed` are the cores that the process which scanned it may use, None when unknown. `now`: the PCIe links that run
-    slower than the tree holds, which has what they can do, by host and bus id as a number (link_state.Key); None where
-    nobody asked.
+    `allowed` are the cores that the process which scanned it may use, None when unknown. `now`: the PCIe links that
+    run slower than the tree holds, which has what they can do, by host and bus id as a number
+    (link_state.verdict.Key); None where nobody asked.
     """
 
     root: Element

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node's part of the connectivity test: it reads what to try from stdin, and answers on stdout, in lines of JSON.
 
-    <- {"secret", "nodes": {NAME: [[interface, address, [use, ...]], ...]}, "across": [[use, use], ...], "within_s"}
-    -> {"ports": [port, or why it cannot listen there, ...]}                           it listens at its endpoints
-    <- {"ports": {NAME: [...], ...}}                                                   of all nodes that listen
-    -> {"failures": [...], "untried": [NAME, ...], "filtered": packets}
+    <- ReachTask
+    -> Listening, at its endpoints
+    <- Listeners, of all nodes
+    -> ReachResults
     <- the end of stdin, when all have tried; then it stops listening
 
 It uses stdin rather than the network, since the network is what is tested.
@@ -13,9 +13,8 @@ It uses stdin rather than the network, since the network is what is tested.
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from railgauge.topo.errors import UsageError
@@ -25,27 +24,29 @@ from railgauge.transports.probe.answering import Answering
 from railgauge.transports.probe.attempt import Attempt
 from railgauge.transports.probe.greeting import ATTEMPT_S
 from railgauge.transports.probe.hints import filtered_packets
+from railgauge.transports.probe.messages import Listeners, Listening, Ports, ReachResults, ReachTask
 from railgauge.transports.probe.rounds import opponents
-from railgauge.transports.shape import read_json
+from railgauge.transports.typed import jsonable, read_json
 
 MOST_BYTES = 256 << 20
 MOST_WAYS = 256
 """Connections to one node that are tried at a time: NCCL uses at most 16 interfaces (MAX_IFS), each to each."""
 LINGER_S = 600.0
 """How long a node that has tried all others still answers them when stdin stays open, in seconds."""
-TASK = {"secret": str, "nodes": dict, "across": [[str]], "within_s": float}
-Ports = Sequence[int | str]
 
 
 class Agent:
     """One node's request, and its attempts."""
 
-    def __init__(self, name: str, told: Mapping[str, Any]) -> None:
-        self.secret = str(told["secret"]).encode()
+    def __init__(self, name: str, task: ReachTask) -> None:
+        self.secret = task.secret.encode()
         self._name = name
-        self._nodes = {node: _endpoints(its) for node, its in told["nodes"].items()}
-        self._across = frozenset((one, two) for one, two in told["across"])
-        self._within_s = told["within_s"]
+        self._nodes = {
+            node: tuple(Endpoint(interface=interface, address=address, uses=uses) for interface, address, uses in its)
+            for node, its in task.nodes.items()
+        }
+        self._across = frozenset(task.across)
+        self._within_s = task.within_s
         if name not in self._nodes:
             raise UsageError(f"{name} is not one of the nodes to test: {', '.join(self._nodes)}")
 
@@ -54,7 +55,7 @@ class Agent:
         self._ports = [_port(answering, one.address) for one in self._nodes[self._name]]
         return self._ports
 
-    def results(self, ports: Mapping[str, Ports], over: threading.Event) -> dict[str, Any]:
+    def results(self, ports: Mapping[str, Ports], over: threading.Event) -> ReachResults:
         """Try all nodes that listen, one after the other, until the time is up or the test ends."""
         deadline, before = time.monotonic() + self._within_s - ATTEMPT_S, filtered_packets()
         names = list(self._nodes)
@@ -69,7 +70,7 @@ class Agent:
                     tried = pool.map(lambda one: one.run(self.secret), self._attempts(target, ports[target]))
                     failures.extend(failure for failure in tried if failure)
         filtered = filtered_packets() - before
-        return {"failures": [asdict(one) for one in failures], "untried": untried, "filtered": filtered}
+        return ReachResults(failures=failures, untried=untried, filtered=filtered)
 
     def _attempts(self, target: str, ports: Ports) -> Iterator[Attempt]:
         mine, its = self._nodes[self._name], self._nodes[target]
@@ -81,15 +82,15 @@ class Agent:
 
 def serve(name: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Play node `name`'s part. UsageError: stdin is not such a request."""
-    agent = Agent(name, _read(stdin, TASK))
+    agent = Agent(name, _read(stdin, ReachTask))
     answering = Answering(name, agent.secret)
     ports = agent.listen(answering)
     with answering.answering():
-        _write(stdout, {"ports": ports})
-        heard = _read(stdin, {"ports": dict})["ports"]
+        _write(stdout, Listening(ports=ports))
+        heard: Listeners = _read(stdin, Listeners)
         over = threading.Event()
         threading.Thread(target=_listen_for_the_end, args=(stdin, over), daemon=True).start()
-        _write(stdout, agent.results(heard, over))
+        _write(stdout, agent.results(heard.ports, over))
         over.wait(LINGER_S)
 
 
@@ -105,19 +106,15 @@ def _port(answering: Answering, address: str) -> int | str:
         return error.strerror or str(error)
 
 
-def _endpoints(told: list[list[Any]]) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(interface=name, address=address, uses=tuple(uses)) for name, address, uses in told)
-
-
-def _read(stdin: BinaryIO, shape: Any) -> Any:
+def _read(stdin: BinaryIO, kind: Any) -> Any:
     try:
-        return read_json(stdin.readline(MOST_BYTES), shape)
+        return read_json(stdin.readline(MOST_BYTES), kind)
     except ValueError as error:
         raise UsageError(
             f"this command is for railgauge cluster check on another host, not for use by hand ({error})"
         ) from None
 
 
-def _write(stdout: BinaryIO, answer: Mapping[str, Any]) -> None:
-    stdout.write(json.dumps(answer).encode() + b"\n")
+def _write(stdout: BinaryIO, answer: Listening | ReachResults) -> None:
+    stdout.write(json.dumps(answer, default=jsonable).encode() + b"\n")
     stdout.flush()

@@ -120,12 +120,3 @@ def best_link(function: PciFunction, port: PciFunction | None) -> tuple[float | 
     speeds = [end.max_gt_per_s for end in ends if end.max_gt_per_s is not None]
     lanes = [end.max_lanes for end in ends if end.max_lanes is not None]
     return min(speeds, default=None), min(lanes, default=None)
-
-
-def degraded(function: PciFunction, port: PciFunction | None) -> bool | None:
-    """Whether the link above a function runs with fewer lanes than both ends can do; None when that is unknown.
-
-    Its speed does not count: idle GPUs and NICs lower theirs to save power.
-    """
-    _, lanes = best_link(function, port)
-    return None if lanes is None or function.link.lanes is None else function.link.lanes < lanes

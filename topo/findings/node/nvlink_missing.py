@@ -11,7 +11,8 @@ from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Need, Rule, missing
 from railgauge.topo.findings.topology_file import nvlink_missing
-from railgauge.topo.link_state import Excuse, NvlinkState
+from railgauge.topo.link_state.nvlink import NvlinkState
+from railgauge.topo.link_state.verdict import Excuse
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states

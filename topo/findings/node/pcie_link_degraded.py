@@ -12,7 +12,8 @@ from railgauge.topo.findings.node.peers import has_gpus, nics
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.findings.topology_file import pcie_link_degraded
-from railgauge.topo.link_state import Excuse, PciState, Rate, Reason, Verdict, first_of_each_card
+from railgauge.topo.link_state.pcie import PciState, Rate, first_of_each_card
+from railgauge.topo.link_state.verdict import Excuse, Reason, Verdict
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_states
 

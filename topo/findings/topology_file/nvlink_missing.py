@@ -13,7 +13,8 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.nvlinks import gpus
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
-from railgauge.topo.link_state import NvlinkState, Reason
+from railgauge.topo.link_state.nvlink import NvlinkState
+from railgauge.topo.link_state.verdict import Reason
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states

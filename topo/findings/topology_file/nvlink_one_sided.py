@@ -7,7 +7,7 @@ from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
-from railgauge.topo.link_state import one_sided
+from railgauge.topo.link_state.nvlink import one_sided
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_gpus

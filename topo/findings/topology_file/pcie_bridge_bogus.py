@@ -10,7 +10,8 @@ from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.pci_links import text
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
-from railgauge.topo.link_state import PciState, Reason, judge_pci
+from railgauge.topo.link_state.pcie import PciState, judge_pci
+from railgauge.topo.link_state.verdict import Reason
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_links
 from railgauge.topo.xml.placed_element import PlacedElement

@@ -15,7 +15,8 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
 from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
-from railgauge.topo.link_state import PciState, Rate, Reason, first_of_each_card, judge_pci
+from railgauge.topo.link_state.pcie import PciState, Rate, first_of_each_card, judge_pci
+from railgauge.topo.link_state.verdict import Reason
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_links
 

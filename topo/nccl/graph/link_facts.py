@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of a topology, and of the machine that it is of, as the judge takes them (topo/link_state.py)."""
+"""The links of a topology, and of the machine that it is of, as the judge takes them (topo/link_state/)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,20 +9,10 @@ from itertools import count
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_devices import gpus
 from railgauge.topo.facts.sources.nvml import NvmlGpu
-from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
-from railgauge.topo.link_state import (
-    RESTING,
-    EndpointKind,
-    Key,
-    NvlinkGpu,
-    NvlinkState,
-    NvmlLinks,
-    PciLink,
-    PciState,
-    Rate,
-    judge_nvlinks,
-    judge_pci,
-)
+from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link
+from railgauge.topo.link_state.nvlink import NvlinkGpu, NvlinkState, NvmlLinks, judge_nvlinks
+from railgauge.topo.link_state.pcie import RESTING, EndpointKind, PciLink, PciState, Rate, judge_pci
+from railgauge.topo.link_state.verdict import Key
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.number import strtol, whole
@@ -149,8 +139,7 @@ def _functions(inventory: MachineFacts | None) -> dict[str, PciFunction]:
 def _measured(link: PciLink, function: PciFunction, functions: Mapping[str, PciFunction]) -> PciLink:
     """The facts with what sysfs adds to them."""
     now = Rate(gt_per_s=function.link.gt_per_s, lanes=function.link.lanes)
-    short = degraded(function, functions.get(function.parent or ""))
-    return replace(link, now=now, ends=_ends(function, functions), short=short, virtual=function.physfn is not None)
+    return replace(link, now=now, ends=_ends(function, functions), virtual=function.physfn is not None)
 
 
 def _ends(function: PciFunction, functions: Mapping[str, PciFunction]) -> Rate:

@@ -7,7 +7,7 @@ Every format (SVG, DOT, HTML) draws this, so that all say the same.
 from dataclasses import dataclass
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.link_state import PciState, Rate
+from railgauge.topo.link_state.pcie import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import nvlinks_text, short_speed

@@ -4,7 +4,7 @@
 import pytest
 
 from railgauge.topo.facts.reader import LiveReader
-from railgauge.topo.facts.sources.pci_functions import best_link, degraded, read_functions
+from railgauge.topo.facts.sources.pci_functions import best_link, read_functions
 
 PORT, NIC, VF = "0000:15:00.0", "0000:16:00.0", "0000:16:00.1"
 
@@ -56,17 +56,15 @@ def test_the_way_down_begins_at_the_host_bridge(machine):
     assert (found[PORT].numa, found[VF].numa) == (1, None)
 
 
-def test_a_link_with_fewer_lanes_than_both_ends_can_do_is_degraded(machine):
+def test_a_link_is_as_good_as_both_of_its_ends_can_be(machine):
     found = read(machine)
     assert best_link(found[NIC], found[PORT]) == (32.0, 16)
-    assert (degraded(found[NIC], found[PORT]), degraded(found[PORT], None)) == (True, False)
 
 
-def test_what_a_link_does_not_tell_is_unknown_and_not_well(machine):
+def test_what_a_link_does_not_tell_is_unknown(machine):
     found = read(machine)
     unknown = found[VF].link
     assert (unknown.gt_per_s, unknown.lanes, unknown.max_gt_per_s, unknown.max_lanes) == (None, None, None, None)
-    assert degraded(found[VF], None) is None
 
 
 def test_a_function_that_vanished_is_left_out(machine):

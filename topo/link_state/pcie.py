@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one judge of links: what is expected of each PCIe link and of the NVLinks of each GPU, what is, and why it counts
-as degraded. Pictures, JSON, `topo lint`, `check`, `topo diff`, `predict` and `topo paths` read it.
-
-A PCIe link, by the surest evidence first:
+"""The judge of PCIe links, by the surest evidence first.
 
 1. Its ends. It runs with fewer lanes than both ends can do: degraded; by design where the machine has no other device,
    or all devices of the model run with as few. It runs at a lower speed: degraded where most devices of the model on
@@ -15,65 +12,20 @@ A PCIe link, by the surest evidence first:
    below a switch that carries more than twice as much.
 
 What no end reports stays unknown. A topology file holds what both ends can do, so 2 and 3 are all that it shows.
-
-The NVLinks of a GPU: more than half of the GPUs of the same compute capability on the host have more; NVML lists more;
-or the GPU at the other end has more of them.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import groupby
-from operator import attrgetter
-from typing import TypeAlias
 
-Key: TypeAlias = tuple[str, int]
-"""The host as the topology names it, and the bus id as a number (busid.to_number)."""
+from railgauge.topo.link_state.verdict import FAULTS, Excuse, Key, Reason, Verdict
 
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}  # GT/s: PCI Express base specifications 1.0 to 6.0
 UPLINK_MARGIN = 2.0  # a switch a generation older than what is below it is common: Gen6 devices on a Gen5 CPU
 BOGUS_GB_PER_S = 1.0  # a Gen1 x4 link
 BOGUS_FACTOR = 4
-MESH_LEAST, MESH_SHARE = 3, 3 / 4  # GPUs wired to each other need not have as many in a part of a machine
-
-
-class Verdict(StrEnum):
-    """What becomes of a link. DEGRADED and BELOW_PEERS are faults; BY_DESIGN is less than possible, and no fault."""
-
-    GOOD = "good"
-    DEGRADED = "degraded"
-    BELOW_PEERS = "below peers"
-    BY_DESIGN = "by design"
-    UNKNOWN = "unknown"
-
-
-FAULTS = (Verdict.DEGRADED, Verdict.BELOW_PEERS)
-
-
-class Reason(StrEnum):
-    """What a link is less than."""
-
-    ENDS_LANES = "fewer lanes than both ends can do"
-    ENDS_SPEED = "a lower speed than both ends can do"
-    TWINS = "less than most devices of the model can do"
-    PORT = "less than a port of the NIC carries"
-    PORTS = "less than the ports of the NIC carry together"
-    BELOW = "much less than a single link below it carries"
-    BOGUS = "a bridge that a hypervisor or a file invented"
-    SIBLINGS = "fewer NVLinks than most GPUs of the kind have"
-    LISTED = "fewer NVLinks than NVML lists"
-    ONE_SIDED = "fewer NVLinks than the GPU at the other end has"
-
-
-class Excuse(StrEnum):
-    """Why less than possible is no fault."""
-
-    ALONE = "the machine has no other device"
-    ALIKE = "all devices of the model have as little"
-    AT_REST = "a link that rests lowers its speed"
-    MIG = "MIG turns NVLinks off"
 
 
 class EndpointKind(StrEnum):
@@ -113,11 +65,10 @@ class PciLink:
     """The facts about the link above a PCI function.
 
     model: vendor and device id. can: what the topology holds, gb_per_s what NCCL's model makes of it. now, ends: what
-    sysfs says that it runs at and that both of its ends can do, None where there is no sysfs; short: whether it runs
-    with fewer lanes than that, None when unknown. above: the place of the link above the switch that it hangs on, in
-    the same sequence. port_gbps, ports_gbps: the fastest port and all of them in Gb/s, 0 without one. c2c: the GPU has
-    a chip-to-chip link to its CPU beside it. virtual: a virtual function, which has no link of its own. line: in the
-    topology file.
+    sysfs says that it runs at and that both of its ends can do, None where there is no sysfs. above: the place of the
+    link above the switch that it hangs on, in the same sequence. port_gbps, ports_gbps: the fastest port and all of
+    them in Gb/s, 0 without one. c2c: the GPU has a chip-to-chip link to its CPU beside it. virtual: a virtual
+    function, which has no link of its own. line: in the topology file.
     """
 
     key: Key
@@ -128,7 +79,6 @@ class PciLink:
     gb_per_s: float
     now: Rate | None = None
     ends: Rate | None = None
-    short: bool | None = None
     above: int | None = None
     port_gbps: float = 0.0
     ports_gbps: float = 0.0
@@ -140,6 +90,12 @@ class PciLink:
     def slot(self) -> tuple[str, int]:
         """The card: all of its functions share the link."""
         return self.key[0], self.key[1] >> 4
+
+    @property
+    def is_short(self) -> bool | None:
+        """Whether it runs with fewer lanes than both ends can do, None when unknown."""
+        now, best = self.now or Rate(), self.ends or Rate()
+        return None if now.lanes is None or best.lanes is None else now.lanes < best.lanes
 
     @property
     def is_card(self) -> bool:
@@ -262,14 +218,13 @@ def _as_it_runs(link: PciLink, twins: _Twins, *, alone: bool) -> PciState | None
     now, ends = link.now, link.ends
     if link.kind is EndpointKind.OTHER:
         return None
-    if now is None or ends is None or link.short is None or link.virtual:
+    if now is None or ends is None or link.is_short is None or link.virtual:
         return PciState(link=link, verdict=Verdict.UNKNOWN)
     faster = sum(cards for speed, cards in twins.speeds.items() if speed > (now.gt_per_s or math.inf))
     is_slow = link.kind not in RESTING and (now.gt_per_s or math.inf) < (ends.gt_per_s or 0)
-    held = Rate(
-        lanes=now.lanes if link.short else None, gt_per_s=now.gt_per_s if is_slow and 2 * faster > twins.cards else None
-    )
-    if link.short:
+    lanes = now.lanes if link.is_short else None
+    held = Rate(lanes=lanes, gt_per_s=now.gt_per_s if is_slow and 2 * faster > twins.cards else None)
+    if link.is_short:
         alike = twins.cards > 1 and set(twins.lanes) == {now.lanes}
         excuse = Excuse.ALONE if alone else Excuse.ALIKE if alike else None
         return _less(link, Reason.ENDS_LANES, excuse, held, twins.cards, twins)
@@ -344,138 +299,3 @@ def first_of_each_card(states: Iterable[PciState]) -> list[PciState]:
         found += [] if what in seen else [state]
         seen.add(what)
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvmlLinks:
-    """What NVML reports of the NVLinks of a GPU: how many it lists, how many of those are up, how many are down though
-    their other end is known, and whether links that are all down should be up.
-    """
-
-    listed: int
-    up: int
-    cut: int
-    connected: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvlinkGpu:
-    """The NVLinks of a GPU: their number, and to whom by key, of those that end at GPUs.
-
-    switched: none ends at a GPU or a CPU. nvml is None where it reports nothing. mig: the GPU is in MIG mode.
-    """
-
-    key: Key
-    bus_id: str
-    sm: int
-    count: int
-    peers: Mapping[Key, int]
-    switched: bool
-    nvml: NvmlLinks | None = None
-    mig: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvlinkState:
-    """What the judge makes of the NVLinks of a GPU: it has `count` of `full`; of ONE_SIDED, to the GPU `peer`.
-
-    uneven: the GPUs that have more NVLinks to it than it has to them.
-    """
-
-    gpu: NvlinkGpu
-    verdict: Verdict = Verdict.GOOD
-    reason: Reason | None = None
-    excuse: Excuse | None = None
-    count: int = 0
-    full: int = 0
-    peer: NvlinkGpu | None = None
-    uneven: tuple[Key, ...] = ()
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether pictures mark it and `check` warns of it."""
-        return self.verdict in FAULTS
-
-
-def judge_nvlinks(gpus: Sequence[NvlinkGpu]) -> dict[Key, NvlinkState]:
-    """The state of the NVLinks of each GPU; `gpus` are all of one or more hosts, each once."""
-    usual = _usual(gpus)
-    states = {gpu.key: _nvlinks(gpu, usual.get((gpu.key[0], gpu.sm))) for gpu in gpus}
-    listed = [state for state in states.values() if state.reason is Reason.LISTED]
-    if len(listed) == len(gpus) > 1 and len({state.count for state in listed}) == 1 and listed[0].count:
-        return {
-            state.gpu.key: _of(state.gpu, Verdict.BY_DESIGN, Reason.LISTED, state.full, Excuse.ALIKE)
-            for state in listed
-        }
-    for short, other, count, full in one_sided(gpus):
-        pair = states[short], states[other]
-        if not any(state.is_fault or state.excuse for state in pair):
-            states[short] = NvlinkState(
-                gpu=pair[0].gpu,
-                verdict=Verdict.DEGRADED,
-                reason=Reason.ONE_SIDED,
-                count=count,
-                full=full,
-                peer=pair[1].gpu,
-            )
-        states[short] = replace(states[short], uneven=(*states[short].uneven, other))
-    return states
-
-
-def one_sided(gpus: Iterable[NvlinkGpu]) -> list[tuple[Key, Key, int, int]]:
-    """The pairs of GPUs that do not have as many NVLinks to each other: the end with fewer, the other, both counts."""
-    known = {gpu.key: gpu.peers for gpu in gpus}
-    pairs = [(here, there) for here, peers in known.items() for there in peers if here != there and there in known]
-    found = []
-    for here, there in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
-        one, other = known[here].get(there, 0), known[there].get(here, 0)
-        if one != other:
-            found.append((here, there, one, other) if one < other else (there, here, other, one))
-    return found
-
-
-def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int], int]:
-    """How many NVLinks most GPUs of a kind on a host have, by host and compute capability, where that can be said."""
-
-    def kind(gpu: NvlinkGpu) -> tuple[str, int]:
-        return gpu.key[0], gpu.sm
-
-    meshed = {gpu.key[0] for gpu in gpus if gpu.peers}
-    found = {}
-    for (host, sm), alike in groupby(sorted(gpus, key=kind), kind):
-        same = list(alike)
-        count, many = Counter(map(attrgetter("count"), same)).most_common(1)[0]
-        if many * 2 > len(same) and (host not in meshed or many >= max(MESH_LEAST, len(same) * MESH_SHARE)):
-            found[host, sm] = count
-    return found
-
-
-def _nvlinks(gpu: NvlinkGpu, usual: int | None) -> NvlinkState:
-    if gpu.mig:
-        return _of(gpu, Verdict.BY_DESIGN, None, gpu.count, Excuse.MIG)
-    if usual is not None and gpu.count < usual:
-        return _of(gpu, Verdict.BELOW_PEERS, Reason.SIBLINGS, usual)
-    listed = _listed(gpu)
-    if listed is not None and gpu.count < listed:
-        return _of(gpu, Verdict.DEGRADED, Reason.LISTED, listed)
-    return _of(gpu, Verdict.UNKNOWN if usual is None and listed is None else Verdict.GOOD, None, gpu.count)
-
-
-def _listed(gpu: NvlinkGpu) -> int | None:
-    """How many NVLinks it should have by NVML. Of a card without a bridge all are down for good, and bridges between
-    GPUs need not use all; those to NVSwitches that are up without use are for MIG or peer access to tell.
-    """
-    nvml = gpu.nvml
-    if nvml is None:
-        return None
-    if gpu.count and not gpu.switched:
-        return gpu.count + nvml.cut
-    if not gpu.count and (nvml.up or not nvml.connected):
-        return 0
-    return nvml.listed
-
-
-def _of(
-    gpu: NvlinkGpu, verdict: Verdict, reason: Reason | None, full: int, excuse: Excuse | None = None
-) -> NvlinkState:
-    return NvlinkState(gpu=gpu, verdict=verdict, reason=reason, excuse=excuse, count=gpu.count, full=full)
