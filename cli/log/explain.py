@@ -80,7 +80,7 @@ def _log(
 ) -> None:
     from railgauge.topo.jobs.logs.allowed import allowed
     from railgauge.topo.jobs.logs.log import Log
-    from railgauge.topo.jobs.logs.scan import whole_lines
+    from railgauge.topo.files.lines import whole_lines
     from railgauge.topo.jobs.logs.verdict import verdict
     from railgauge.topo.render.log import log_document, log_text
 

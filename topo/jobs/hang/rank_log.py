@@ -17,7 +17,8 @@ from railgauge.topo.jobs.hang.watchdog import Watchdogs
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.log import BOOTSTRAP
-from railgauge.topo.jobs.logs.scan import lines_with, whole_lines
+from railgauge.topo.files.lines import whole_lines
+from railgauge.topo.jobs.logs.scan import lines_with
 
 SOURCE = "NCCL log"
 TELLING = (
