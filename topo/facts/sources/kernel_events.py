@@ -21,11 +21,12 @@ MOST_EVENTS = 1 << 10
 """Events kept: 16 GPUs with every known number are fewer."""
 MOST_TEXT = 240
 FELL_OFF = 79
-DEVICE = rb"\((?:PCI:)?(?P<device>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?[^)\n]{0,40}\)"
+PLACE = rb"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}"
+DEVICE = rb"\((?:PCI:)?(?P<%s>" + PLACE + rb")(?:\.\d)?[^)\n]{0,40}\)"
 MESSAGE = re.compile(
-    rb"NVRM: Xid " + DEVICE + rb": (?P<xid>\d{1,6})\b,? ?(?P<text>[^\n]*)"
-    rb"|SXid " + DEVICE.replace(b"?P<device>", b"?P<switch>") + rb": (?P<sxid>\d{1,6}), (?P<rest>(?:Non-f|F)atal[^\n]*)"
-    rb"|NVRM: GPU (?P<lost>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})[^\n]{0,8}: (?P<fell>[^\n]*fallen off the bus)"
+    rb"NVRM: Xid " + DEVICE % b"device" + rb": (?P<xid>\d{1,6})\b,? ?(?P<text>[^\n]*)"
+    rb"|SXid " + DEVICE % b"switch" + rb": (?P<sxid>\d{1,6}), (?P<rest>(?:Non-f|F)atal[^\n]*)"
+    rb"|NVRM: GPU (?P<lost>" + PLACE + rb")[^\n]{0,8}: (?P<fell>[^\n]*fallen off the bus)"
 )
 HINTS = (b"Xid ", b"fallen off the bus")
 SECONDS = re.compile(rb"\[ *(\d{1,12})\.\d{1,9}\]")
@@ -69,8 +70,8 @@ class KernelEvent:
 
 
 class KernelEvents:
-    """The events of the lines read so far. lines: how many these are; of_kernel: whether one has the form of a kernel's;
-    dropped: messages of further events than are kept.
+    """The events of the lines read so far. lines: how many these are; of_kernel: whether one has the form of a
+    kernel's; dropped: messages of further events than are kept.
     """
 
     def __init__(self) -> None:

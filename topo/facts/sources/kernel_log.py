@@ -70,9 +70,7 @@ def kernel_log_file(path: str, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     return _but_form(answer)
 
 
-def live_kernel_log(
-    kmsg: str = KMSG, journal: Sequence[str] = JOURNAL, timeout_s: float = TIMEOUT_S
-) -> dict[str, Any]:
+def live_kernel_log(kmsg: str = KMSG, journal: Sequence[str] = JOURNAL, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """The answer for this machine since its boot; {"error": reason} where neither can be read."""
     lost: list[str] = []
     try:
