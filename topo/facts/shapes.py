@@ -154,7 +154,9 @@ DOCUMENTS: dict[str, Check] = {
     "facts/process.json": PROCESS,
     "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
-    "facts/port_errors_later.json": _object(("ports",), ports=_list(PORT_ERRORS)),
+    "facts/port_errors_later.json": _object(
+        ("ports",), before=_list(PORT_ERRORS), ports=_list(PORT_ERRORS), between_ms=INTEGER
+    ),
     "facts/kernel_log.json": KERNEL_LOG,
     "facts/gpu_health.json": GPU_HEALTH,
     "facts/gpu_health_later.json": GPU_HEALTH,

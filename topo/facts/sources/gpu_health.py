@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The health of GPUs as NVML reports it: memory errors, spare rows, link errors, clocks, power.
 
-It is asked in a child process (gpu_health_child.py). Errors since a counter's last reset show the past: only a second reading shows what happens now.
+It is asked in a child process (gpu_health_child.py). Errors since the last reset of a counter show the past:
+only a second reading shows what happens now.
 """
 
 import time

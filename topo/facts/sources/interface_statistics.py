@@ -27,6 +27,7 @@ STATISTICS = 1  # ETH_SS_STATS
 NAME_BYTES = 32  # ETH_GSTRING_LEN
 MOST = 8192  # counters of one interface; mlx5 with 128 queues has some 6,000
 KEPT = (
+    "rx_bytes_phy",
     "rx_symbol_err_phy",
     "rx_pcs_symbol_err_phy",
     "rx_corrected_bits_phy",

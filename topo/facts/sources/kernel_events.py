@@ -20,6 +20,7 @@ from railgauge.topo.values.printable import inline
 MOST_EVENTS = 1 << 10
 """Events kept: 16 GPUs with every known number are fewer."""
 MOST_TEXT = 240
+SEEN_LINES = 10_000  # by which a kernel log is recognised
 FELL_OFF = 79
 PLACE = rb"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}"
 DEVICE = rb"\((?:PCI:)?(?P<%s>" + PLACE + rb")(?:\.\d)?[^)\n]{0,40}\)"
@@ -34,7 +35,8 @@ RECOVERY = re.compile(r"GPU recovery action changed from .{1,60}? to (0x[0-9a-fA
 NVLINK = re.compile(r"\b(Nonfatal|Non-fatal|Fatal)\b")
 NAME = re.compile(r"\bname=[^,]*,? ?")  # a process's name says nothing of the machine, and may be a person's
 OF_KERNEL = re.compile(
-    rb"^(?:<\d+>)?(?:\[ *\d+\.\d+\]|\d+,\d+,\d+,|\[\w{3} \w{3} +\d|\[?\d{4}-\d\d-\d\d)|kernel: |^<\d+>", re.MULTILINE
+    rb"^(?:<\d+>)?(?:\[ *\d+\.\d+\]|\d+,\d+,\d+,|\[\w{3} \w{3} +\d|\d{4}-\d\d-\d\dT[\d:]{8},\d{6})|kernel: ",
+    re.MULTILINE,
 )
 """How lines of dmesg, of dmesg -T, of /dev/kmsg and of a system log begin."""
 
@@ -83,7 +85,8 @@ class KernelEvents:
 
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
-        self.of_kernel = self.of_kernel or OF_KERNEL.search(block) is not None
+        if not self.of_kernel and self.lines < SEEN_LINES:
+            self.of_kernel = OF_KERNEL.search(block) is not None
         if any(hint in block for hint in HINTS):
             for found in MESSAGE.finditer(block):
                 begin = block.rfind(b"\n", 0, found.start()) + 1
