@@ -83,6 +83,11 @@ class KernelEvents:
         self._found: dict[tuple[str, str, int, str], dict[str, Any]] = {}
         self._lost: list[tuple[tuple[str, str, int, str], dict[str, Any]]] = []
 
+    @property
+    def any(self) -> bool:
+        """Whether there was an event."""
+        return bool(self._found or self._lost)
+
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
         if not self.of_kernel and self.lines < SEEN_LINES:
