@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-CALL = b"call: "  # begins the lines on stderr by which a child names its calls
+CALL = "call: "  # begins the lines on stderr by which a child names its calls
 REAP_S = 1.0  # a child stuck in the driver cannot be reaped: it is left behind rather than waited for
 
 
@@ -36,7 +36,7 @@ def ask_lines(command: Sequence[str], what: str, timeout_s: float) -> tuple[list
 
 def doing(what: str) -> None:
     """In the child: name the call that follows, so that the reason names it if it never returns."""
-    os.write(sys.stderr.fileno(), CALL + what.encode() + b"\n")
+    print(f"{CALL}{what}", file=sys.stderr, flush=True)
 
 
 def _run(command: Sequence[str], what: str, timeout_s: float) -> tuple[bytes, str]:
@@ -58,16 +58,16 @@ def _run(command: Sequence[str], what: str, timeout_s: float) -> tuple[bytes, st
     if child.returncode < 0:
         return out, f"{what} crashed ({_signal_name(-child.returncode)}){_call(err)}"
     if child.returncode:
-        lines = [line for line in err.strip().splitlines() if not line.startswith(CALL)]
-        last = (lines or [b"no message"])[-1].decode("utf-8", "replace")
-        return out, f"{what} failed: {last[:200]}"
+        lines = err.decode("utf-8", "replace").strip().splitlines()
+        last = [line for line in lines if not line.startswith(CALL)][-1:] or ["no message"]
+        return out, f"{what} failed: {last[0][:200]}"
     return out, ""
 
 
 def _call(err: bytes) -> str:
     """The last call that a child named."""
-    named = [line for line in err.splitlines() if line.startswith(CALL)]
-    return f" in {named[-1].removeprefix(CALL).decode('utf-8', 'replace')[:120]}" if named else ""
+    named = [line for line in err.decode("utf-8", "replace").splitlines() if line.startswith(CALL)]
+    return f" in {named[-1].removeprefix(CALL)[:120]}" if named else ""
 
 
 def python(module: str) -> tuple[str, ...]:

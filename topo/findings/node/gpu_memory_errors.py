@@ -11,6 +11,8 @@ from railgauge.topo.findings.node.rising import rates, rise_words, rises
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 
+SINCE = {"volatile": "since the driver started", "aggregate": "in the GPU's life"}
+
 
 def _check(machine: Machine) -> Iterator[Finding]:
     return _judged(machine, once(machine))
@@ -44,14 +46,19 @@ def _counts(gpu: GpuHealth) -> Iterator[Finding]:
         message = f"{gpu.name}: more errors in caches (SRAM) than NVIDIA allows: have the GPU replaced"
         yield RULE.finding(Level.FAIL, gpu.bus_id, message, sram_threshold=True, counts=counts)
     if now:
-        message = f"{gpu.name}: {_words(now)} since the driver started"
+        message = f"{gpu.name}: {_words(now)}"
         yield RULE.finding(Level.FAIL, gpu.bus_id, message, counts=counts)
     elif counts:
         yield RULE.finding(Level.INFO, gpu.bus_id, f"{gpu.name}: {_words(counts)}", fix=False, counts=counts)
 
 
 def _words(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    """Counts by name in words: 1 uncorrected DRAM error since the driver started."""
+    found = []
+    for name, count in counts.items():
+        memory, kind, span = name.split("_", 2)
+        found.append(f"{count} {kind} {memory.upper()} error{'s' if count > 1 else ''} {SINCE.get(span, span)}")
+    return ", ".join(found)
 
 
 def _off(gpu: GpuHealth, all_gpus: Iterable[GpuHealth]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.gpu_health import GpuHealth
+from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.findings.cards.health import GPU_PAGES_RETIRED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.gpu_readings import has_health, unread
@@ -34,7 +35,11 @@ def _known(gpu: GpuHealth) -> bool:
 def _able(machine: Machine) -> list[GpuHealth]:
     """The GPUs that retire pages; newer ones remap rows."""
     found = ((gpu, machine.sources.gpu(gpu.bus_id)) for gpu in machine.sources.gpu_health.gpus)
-    return [gpu for gpu, known in found if _known(gpu) or (known is not None and known.sm < FROM_SM)]
+    return [gpu for gpu, known in found if _known(gpu) or (gpu.remapped_rows is None and not _is_newer(known))]
+
+
+def _is_newer(gpu: NvmlGpu | None) -> bool:
+    return gpu is not None and gpu.sm >= FROM_SM
 
 
 def _concerns(machine: Machine) -> bool:

@@ -55,6 +55,11 @@ def unread(
     for gpu in health.gpus if among is None else among:
         if not known(gpu):
             silent.setdefault(gpu.reasons.get(reading, "not captured"), []).append(gpu.name)
+    if among is None and not health.error:
+        known_ids = {gpu.bus_id for gpu in health.gpus}
+        missing = [f"GPU{gpu.index} ({gpu.bus_id})" for gpu in machine.sources.gpus if gpu.bus_id not in known_ids]
+        if missing:
+            silent.setdefault("not captured", []).extend(missing)
     for why, names in silent.items():
         yield rule.unknown(names[0], f"NVML: {why} ({', '.join(names)})", gpus=names)
     if health.error:

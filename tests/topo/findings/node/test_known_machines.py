@@ -21,6 +21,7 @@ FAULTS = {
     "dgx-h100-nic-x8": {"pcie-link-degraded"},
     "dgx-h100-nvlink-down": {"nvlink-missing"},
     "dgx-h100-port-down": {"ib-port-down"},
+    "dgx-h100-xid": {"gpu-xid", "gpu-memory-errors", "gpu-row-remap"},
     "h200x4": {"vm-flat-topology"},
     "hgx-h100-gid-holes": {"gid-table-holes"},
     "vm-flat": {"vm-flat-topology"},
