@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """An RDMA port that is down, while others of its kind are up."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
 
 Port = tuple[RdmaDevice, RdmaPort]
+FAULTS = (Level.WARN, Level.FAIL)
 OFF = "Disabled"  # the port was disabled by an administrator
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    ports = _ports(machine)
+    ports, prices = _ports(machine), Prices(machine)
     for device, port in ports:
         subject = f"{device.name}:{port.number}"
         if port.state is None:
@@ -26,6 +30,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
                 level,
                 subject,
                 f"state {port.state}, physical state {port.physical_state or 'unknown'}: {why}",
+                effect=prices.loss(subject) if level in FAULTS else "",
                 state=port.state,
                 physical_state=port.physical_state,
                 active_ports=sum(1 for _, other in ports if other.is_active),
@@ -50,6 +55,18 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
     return Level.WARN, f"NCCL does not use it; {active} of its kind are up"
 
 
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    """Ports that would be up, at the rate of their kind."""
+    ports = _ports(machine)
+    for device, port in ports:
+        if port.state and not port.is_active and _judged(machine, device, port, ports)[0] >= Level.WARN:
+            rates = Counter(
+                other.rate for one, other in ports if other.is_active and other.rate and _alike(one, device)
+            )
+            ((rate, _),) = rates.most_common(1) or [(port.rate or "", 0)]
+            yield Repair(subject=f"{device.name}:{port.number}", ports={(device.name, port.number): rate})
+
+
 def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:
     return (one.board_id or one.hca_type) == (other.board_id or other.hca_type)
 
@@ -59,4 +76,9 @@ def _ports(machine: Machine) -> list[Port]:
     return [(device, port) for device in devices if not device.virtual for port in device.ports]
 
 
-RULE = Rule(card=IB_PORT_DOWN, concerns=lambda machine: machine.facts is None or bool(_ports(machine)), check=_check)
+RULE = Rule(
+    card=IB_PORT_DOWN,
+    concerns=lambda machine: machine.facts is None or bool(_ports(machine)),
+    check=_check,
+    repairs=_repairs,
+)
