@@ -5,6 +5,7 @@ Single readings are then set in [facts.gpu_health] and [facts.gpu_health_later].
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from railgauge.topo.facts.described.section import Section
@@ -16,19 +17,33 @@ SECOND_MS = 1000
 
 
 def health_facts(top: Section, facts: dict[str, Any]) -> None:
-    """[health] gpus = true: healthy readings, and a second one a second later; kernel_log: its lines."""
+    """[health] gpus = true: healthy readings, and a second one a second later; unsupported: those that NVML does not
+    give; kernel_log: its lines; kernel_log_error: why it cannot be read.
+    """
     section = top.section("health")
+    unsupported = section.texts("unsupported")
     if section.flag("gpus", False):
         gpus = (facts.get("nvml") or {}).get("gpus", ())
         for name, at_ms in (("gpu_health", 0), ("gpu_health_later", SECOND_MS)):
-            found = [_healthy(gpu) for gpu in gpus]
+            found = [_without(_healthy(gpu), unsupported) for gpu in gpus]
             facts[name] = {"at_ms": at_ms, "confidential": {"feature": 0}, "reasons": {}, "gpus": found}
     if "kernel_log" in section:
         lines, events = section.texts("kernel_log"), KernelEvents()
         if lines:
             events.read("\n".join(lines).encode())
         facts["kernel_log"] = {"source": "/dev/kmsg", "lines": len(lines), "events": events.facts(), "missing": ""}
+    if error := section.maybe("kernel_log_error"):
+        facts["kernel_log"] = {"error": error}
     section.end()
+
+
+def _without(gpu: dict[str, Any], unsupported: Sequence[str]) -> dict[str, Any]:
+    """The readings of a GPU without some, by name, as a call of NVML that is not supported leaves them."""
+    for name in unsupported:
+        kept = gpu.get(name)
+        gpu[name] = {} if isinstance(kept, dict) else [] if isinstance(kept, list) else None
+        gpu["reasons"][name] = "Not Supported"
+    return gpu
 
 
 def _healthy(gpu: dict[str, Any]) -> dict[str, Any]:

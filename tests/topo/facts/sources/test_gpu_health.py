@@ -2,7 +2,6 @@
 """The health of GPUs, asked of NVML in a child: what fails has a reason, and what hangs costs no other GPU."""
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.described.build import build
+from railgauge.topo.facts.named_source import fixture_path
 from railgauge.topo.facts.redaction.redaction import redact
 from railgauge.topo.facts.shapes import misfit
 from railgauge.topo.facts.sources import gpu_health
@@ -113,8 +113,7 @@ def test_a_machine_without_a_reading_says_so():
 
 
 def test_a_described_machine_has_health_and_a_kernel_log(tmp_path):
-    base = os.path.join(os.path.dirname(__file__), "../../../../fixtures/dgx-h100/machine.toml")
-    text = f"""base = "{os.path.abspath(base)}"
+    text = f"""base = "{fixture_path("dgx-h100")}"
 [health]
 gpus = true
 kernel_log = ["[1] NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=alice, by GPU-0e21a5b6-0d1c-4a5e-9f53-5d6f6e6a1b2c"]
@@ -130,6 +129,16 @@ gpus.2.ecc.dram_uncorrected_volatile = 4
     hidden = str(redact(made, b"k" * 32).facts)
     assert "0e21a5b6" not in hidden
     assert "alice" not in hidden
+
+
+def test_a_described_machine_may_lack_readings():
+    path = fixture_path("dgx-h100")
+    text = f'base = "{path}"\n[health]\ngpus = true\nunsupported = ["remapped_rows", "ecc", "nvlinks", "persistence"]\n'
+    made = build(f'{text}kernel_log_error = "Operation not permitted"'.encode(), path)
+    first = read_gpu_health(CaptureReader(made)).gpus[0]
+    assert (first.remapped_rows, dict(first.ecc), first.nvlinks, first.persistence) == (None, {}, (), None)
+    assert first.reasons["ecc"] == "Not Supported"
+    assert made.facts["kernel_log"] == {"error": "Operation not permitted"}
 
 
 @pytest.mark.parametrize("bad", [{"gpus": [{"index": 0, "ecc": {"a": "x"}}]}, {"gpus": [{}]}, {"gpus": 1}])
