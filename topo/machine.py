@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.named_source import open_source, with_kernel_log
@@ -45,7 +46,7 @@ class Machine:
     `facts`: what there is beyond the topology, of the GPUs that were asked for; None for a topology file. `environment`
     holds NCCL's settings where they apply: on the live machine, and in a capture that was saved with them. `topo_file`:
     the topology file that was given to start from, or that is inspected. `beside`: the machine with which an inspected
-    file is compared; None if it is judged by itself.
+    file is compared; None if it is judged by itself. `expected`: what an operator expects of it.
     """
 
     topology: Topology
@@ -55,6 +56,7 @@ class Machine:
     environment: Mapping[str, str] = field(default_factory=dict)
     topo_file: NamedFile | None = None
     beside: "Machine | None" = None
+    expected: Expectations = NOTHING_EXPECTED
 
     @property
     def reader(self) -> Reader | None:

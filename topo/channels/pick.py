@@ -34,7 +34,8 @@ class GpuChoice:
 
     `ring_gb_per_s` of all its ring channels (None: one GPU has no ring), `limit_gb_per_s` the upper bound,
     `net_types` the path types to each GPU's nearest NIC, `left` the GPUs that stay free, `left_limit_gb_per_s` the
-    limit on a ring over those, `net_gb_per_s` of the paths to the nearest NICs together, `shared` how many pairs of a GPU in it and another share a NIC or a NUMA node.
+    limit on a ring over those, `net_gb_per_s` of the paths to the nearest NICs together, `shared` how many pairs of a
+    GPU in it and another share a NIC or a NUMA node.
     """
 
     gpus: tuple[Node, ...]

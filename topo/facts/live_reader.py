@@ -21,6 +21,7 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.facts.sources.gpu_counters import live_gpu_counters
     from railgauge.topo.facts.sources.gpu_health import LATER as HEALTH_LATER
     from railgauge.topo.facts.sources.gpu_health import live_gpu_health, live_gpu_health_later
+    from railgauge.topo.facts.sources.gpu_nodes import live_gpu_nodes
     from railgauge.topo.facts.sources.interface_statistics import live_interface_statistics
     from railgauge.topo.facts.sources.interfaces import live_interfaces
     from railgauge.topo.facts.sources.kernel_log import live_kernel_log
@@ -51,6 +52,7 @@ def live_reader(root: str = "/") -> LiveReader:
             gpu_counters=live_gpu_counters,
             kernel_log=live_kernel_log,
             gpu_health=partial(live_gpu_health, reader),
+            gpu_nodes=live_gpu_nodes,
         )
         reader.ask[HEALTH_LATER] = partial(live_gpu_health_later, reader)
     if reader.entries(INFINIBAND):

@@ -153,6 +153,7 @@ DOCUMENTS: dict[str, Check] = {
     "facts/pci_config.json": _object(functions=_map(PCI_CONFIG), error=TEXT),
     "facts/process.json": PROCESS,
     "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
+    "facts/gpu_nodes.json": _object(nodes=_map(INTEGER), error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
     "facts/port_errors_later.json": _object(
         ("ports",), before=_list(PORT_ERRORS), ports=_list(PORT_ERRORS), between_ms=INTEGER

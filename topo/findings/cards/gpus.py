@@ -34,6 +34,37 @@ DRIVER_MISMATCH = Card(
     ),
     links=("https://github.com/NVIDIA/nvidia-docker/issues/1447",),
 )
+GPU_LOST = Card(
+    id="gpu-lost",
+    title="A GPU is lost",
+    levels=(FAIL, UNKNOWN),
+    about=(
+        "A GPU that fell off the bus, failed to start, or is not found at boot leaves a node with fewer GPUs than it "
+        "has: jobs that take whole nodes fail there. Signs of it: a GPU on PCI that NVML does not list, one in NVML "
+        "that CUDA does not list, and, of one that is missing altogether, a switch with a NIC and no GPU, NVLinks to a "
+        "GPU that is not there, or a model with more GPUs. GPUs that a container, a job or a VM is not given are not "
+        "lost."
+    ),
+    effect="jobs that take all GPUs of the node fail, or run without it",
+    remedy=(
+        "drain the node; dmesg | grep -e NVRM -e Xid says why; reset the GPU (nvidia-smi -r) or restart the node, with "
+        "power off if that does not help; reseat or replace the GPU or its board"
+    ),
+    sure="lspci -d 10de:; nvidia-smi -L; ls /proc/driver/nvidia/gpus; dmesg | grep Xid",
+    passes="NVML and CUDA list every GPU, and no sign of another one was found",
+    reads=(
+        "/sys/bus/pci/devices",
+        "/proc/driver/nvidia/gpus",
+        "/dev/nvidia*",
+        "nvmlDeviceGetHandleByIndex",
+        "cuDeviceGetCount",
+    ),
+    hints=(
+        "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.",
+        "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",
+    ),
+    links=("https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html",),
+)
 DUPLICATE_GPU = Card(
     id="duplicate-gpu",
     title="One GPU is used or listed twice",

@@ -72,7 +72,7 @@ def _narrow(state: PciState, loss: str) -> Finding:
     }
     why = design[state.excuse] if state.excuse else ""
     return RULE.finding(
-        Level.INFO if state.excuse else Level.WARN,
+        Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs with {now} lanes; both ends of its link support {full}{why}",
         effect=loss or f"{now} of {full} lanes",
@@ -86,7 +86,7 @@ def _slow(state: PciState, loss: str) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).gt_per_s, state.full.gt_per_s
     why = ": idle, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
     return RULE.finding(
-        Level.INFO if state.excuse else Level.WARN,
+        Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs at {now:g} GT/s; both ends of its link support {full:g}{why}",
         effect=loss,

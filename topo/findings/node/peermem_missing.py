@@ -32,7 +32,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
     else:
         names = [port.name for port in machine.rdma_ports]
         yield RULE.finding(
-            Level.WARN,
+            Level.FAIL,
             machine.host,
             f"nvidia_peermem not loaded, and DMA-BUF does not work ({why}): {', '.join(names)} reach GPUs through "
             "host memory",

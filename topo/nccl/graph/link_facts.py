@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import count
 
 from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.pci_devices import gpus
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
-from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.link_state import (
     RESTING,
     EndpointKind,
@@ -182,11 +182,6 @@ def ends_at_rest(inventory: MachineFacts) -> set[str]:
     """Both ends, by bus id, of the links whose speed is no fact about them, since it falls when the device rests."""
     links = ((one, _kind_of(one.pci_class or "", switch=True)) for one in inventory.pci)
     return {bus_id for one, kind in links if kind in RESTING for bus_id in one.path[-2:]}
-
-
-def gpus(inventory: MachineFacts) -> list[PciFunction]:
-    """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
 
 
 def nics(inventory: MachineFacts) -> list[PciFunction]:
