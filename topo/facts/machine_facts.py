@@ -47,6 +47,7 @@ class MachineFacts:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self.whole: MachineFacts | None = None
+        self.left_out: frozenset[str] = frozenset()
 
     def read_all(self) -> dict[str, object]:
         """What every source tells, by name of the property."""
@@ -69,7 +70,7 @@ class MachineFacts:
             whole=self,
             gpus=tuple(gpu for gpu in self.gpus if gpu.bus_id not in out),
             pci=tuple(one for one in self.pci if one.bus_id not in out),
-            gpu_health=self.gpu_health.but(frozenset(out)),
+            left_out=frozenset(out),
         )
 
     @property
@@ -103,12 +104,12 @@ class MachineFacts:
     @cached_property
     def gpu_health(self) -> GpuHealthReading:
         """The health of GPUs by NVML."""
-        return read_gpu_health(self.reader)
+        return read_gpu_health(self.reader).but(self.left_out)
 
     @cached_property
     def kernel_log(self) -> KernelLog:
         """What NVIDIA's driver reports in the kernel's log."""
-        return read_kernel_log(self.reader)
+        return read_kernel_log(self.reader).but(self.left_out)
 
     @cached_property
     def interface_statistics(self) -> InterfaceStatistics:

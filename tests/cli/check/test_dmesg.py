@@ -74,6 +74,13 @@ def test_a_kernel_log_without_a_fault_explains_as_such(tmp_path):
     assert (done.returncode, done.stdout) == (0, "no problem found.\n")
 
 
+def test_only_the_gpus_that_were_asked_for_are_judged():
+    only = ("--only", "gpu-xid", "--only", "gpu-row-remap", "--json")
+    for gpus, levels in (("0,2", {"PASS"}), ("0,3", {"FAIL", "WARN"})):
+        found = json.loads(railgauge("check", "--from", "@dgx-h100-xid", "--gpus", gpus, *only).stdout)["findings"]
+        assert {one["level"] for one in found} == levels
+
+
 def test_two_readings_show_what_rises():
     done = railgauge("check", "--from", "@dgx-h100-xid", "-r", "2", "--only", "nvlink-errors", "--json")
     [found] = json.loads(done.stdout)["findings"]

@@ -7,7 +7,7 @@ only a second reading shows what happens now.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from railgauge.topo.facts.reader import Facts, Reader
@@ -72,10 +72,7 @@ class GpuHealthReading:
 
     def but(self, bus_ids: frozenset[str]) -> "GpuHealthReading":
         """Without some GPUs."""
-        kept = tuple(gpu for gpu in self.gpus if gpu.bus_id not in bus_ids)
-        return GpuHealthReading(
-            gpus=kept, at_ms=self.at_ms, confidential=self.confidential, reasons=self.reasons, error=self.error
-        )
+        return replace(self, gpus=tuple(gpu for gpu in self.gpus if gpu.bus_id not in bus_ids))
 
 
 def live_gpu_health(

@@ -10,7 +10,7 @@ import select
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.topo.errors import InputError
@@ -38,6 +38,10 @@ class KernelLog:
     events: tuple[KernelEvent, ...] = ()
     missing: str = ""
     error: str = ""
+
+    def but(self, bus_ids: frozenset[str]) -> "KernelLog":
+        """Without the events of some devices."""
+        return replace(self, events=tuple(event for event in self.events if event.bus_id not in bus_ids))
 
 
 def read_kernel_log(reader: Reader) -> KernelLog:
