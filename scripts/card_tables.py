@@ -2,16 +2,18 @@
 """Writes what the documentation says of findings from the cards: `python -m scripts.card_tables`.
 
 It stands between `<!-- cards: NAME -->` and `<!-- end of cards -->`, in any file below docs/; NAME is one of TABLES, or
-EVERYTHING: all cards whole, area by area.
+EVERYTHING: all cards whole, area by area, or XIDS or SXIDS: the catalogue of the driver's messages.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from railgauge.topo.findings.card import Area, Card, in_area, other_causes
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.findings.topology_file.rules import KNOWN
+from railgauge.topo.findings.xid_catalogue import SXIDS, XIDS, XidMeaning
+from railgauge.topo.values.spans import listed
 
 DOCS = Path(__file__).parents[1] / "docs"
 MARKED = re.compile(r"(<!-- cards: ([a-z ]+) -->\n).*?(<!-- end of cards -->)", re.DOTALL)
@@ -33,13 +35,16 @@ TABLES: dict[str, tuple[Callable[[], Iterable[Card]], tuple[str, ...]]] = {
 }
 """The cards of each table, and its columns."""
 EVERYTHING = "everything"
-NAMES = {*TABLES, EVERYTHING}
+CATALOGUES = {"xids": XIDS, "sxids": SXIDS}
+NAMES = {*TABLES, *CATALOGUES, EVERYTHING}
 
 
 def content(name: str) -> str:
     """What stands below a name, in Markdown; ValueError for a name that there is not."""
     if name not in NAMES:
         raise ValueError(f"there is no {name!r}; there are: {', '.join(sorted(NAMES))}")
+    if name in CATALOGUES:
+        return catalogue_table(CATALOGUES[name])
     return "".join(map(area_text, Area)) if name == EVERYTHING else table(name)
 
 
@@ -85,6 +90,18 @@ def table(name: str) -> str:
     find, columns = TABLES[name]
     rows = [columns, ["---"] * len(columns), *([COLUMNS[one](card) for one in columns] for card in find())]
     return "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in rows)
+
+
+def catalogue_table(meanings: Mapping[int, XidMeaning]) -> str:
+    """The numbers of messages as a table, those of one meaning in one row."""
+    rows: dict[XidMeaning, list[int]] = {}
+    for code, meaning in sorted(meanings.items()):
+        rows.setdefault(meaning, []).append(code)
+    head = "| number | level | meaning | what to do |\n| --- | --- | --- | --- |\n"
+    return head + "".join(
+        f"| {listed(codes)} | {one.action.level} | {_cell(one.words)} | {one.action.words} |\n"
+        for one, codes in rows.items()
+    )
 
 
 def _cell(text: str) -> str:

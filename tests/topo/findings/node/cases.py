@@ -11,6 +11,7 @@ from railgauge.topo.facts.capture import CaptureReader, loads
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.facts.sources.kernel_events import KernelEvents
 from railgauge.topo.findings.node.baseline import SinceBaseline
 from railgauge.topo.findings.node.rule import at_cost, examine
 from railgauge.topo.findings.node.rules import RULES, check
@@ -76,6 +77,28 @@ def _set(there, way, value):
 def case(name, **changes):
     """A fixture after changes, scanned anew."""
     return replace(recorded(CaptureReader(changed(name, **changes))), host="node")
+
+
+@cache
+def healthy():
+    """A DGX H100 whose GPUs and kernel log have no fault."""
+    lines = '[health]\ngpus = true\nkernel_log = ["[    0.000000] Linux version 5.15"]'
+    path = fixture_path("dgx-h100")
+    return build(f'base = "{path}"\n{lines}'.encode(), path)
+
+
+def health(*lines, later=None, **facts):
+    """The same after changes: lines of its kernel log, and facts of gpu_health with __ for dots; later: of the second
+    reading. The readings begin the same.
+    """
+    changes = {f"gpu_health.{way.replace('__', '.')}": value for way, value in facts.items()}
+    changes |= {f"gpu_health_later.{way}": value for way, value in (later or {}).items()}
+    if lines:
+        events = KernelEvents()
+        events.read("\n".join(lines).encode())
+        changes["kernel_log.events"] = events.facts()
+    made = with_changes(healthy(), facts=changes)
+    return replace(recorded(CaptureReader(made)), host="node")
 
 
 def file_case(text):

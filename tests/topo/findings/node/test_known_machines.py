@@ -22,6 +22,7 @@ FAULTS = {
     "dgx-h100-nic-x8": {"pcie-link-degraded"},
     "dgx-h100-nvlink-down": {"nvlink-missing"},
     "dgx-h100-port-down": {"ib-port-down"},
+    "dgx-h100-xid": {"gpu-xid", "gpu-memory-errors", "gpu-row-remap"},
     "hgx-h100-gid-holes": {"gid-table-holes"},
     "pcie-no-numa": {"numa-node-missing"},
     "vm-flat": {"vm-flat-topology"},
