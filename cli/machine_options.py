@@ -63,21 +63,23 @@ def open_machine(
     save: str | None = None,
     later: bool = False,
     tolerant: bool = False,
+    dmesg: str | None = None,
 ) -> "Machine":
     """Load the machine (`merged`: a card's ports are one NIC) and warn on stderr of what could not be read.
 
     `save`: a capture that is written first; the answer is then that of the capture. `later`: with the second reading of
-    counters. `tolerant`: see load_machine.
+    counters. `tolerant`, `dmesg`: see load_machine.
     """
     from railgauge.topo.machine import load_machine
     from railgauge.topo.nccl.detect.merged_nics import merge_nics
 
     machine = load_machine(
-        source if save is None else _saved(save, source, environment, later=later),
+        source if save is None else _saved(save, source, environment, later=later, dmesg=dmesg),
         gpus=gpu_list(gpus),
         topo_file=topo_file,
         environment=environment,
         tolerant=tolerant,
+        dmesg=dmesg if save is None else None,
     )
     if merged:
         machine = replace(machine, topology=merge_nics(machine.topology))
@@ -85,7 +87,9 @@ def open_machine(
     return machine
 
 
-def _saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool) -> "Capture":
+def _saved(
+    path: str, source: str | None, environment: Mapping[str, str], *, later: bool, dmesg: str | None
+) -> "Capture":
     """The machine as a capture, which is written to the path."""
     from railgauge.cli.output import write_bytes
     from railgauge.topo.facts.capture import dumps
@@ -94,7 +98,7 @@ def _saved(path: str, source: str | None, environment: Mapping[str, str], *, lat
 
     if not path.endswith(tuple(WRITERS)):
         raise UsageError(f"--save-capture {path}: give a name that ends in {' or '.join(WRITERS)}")
-    capture = snapshot(source, environment, later=later)
+    capture = snapshot(source, environment, later=later, dmesg=dmesg)
     write_bytes(path, dumps(capture, next(suffix for suffix in WRITERS if path.endswith(suffix))))
     return capture
 

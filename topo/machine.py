@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.named_source import open_source
+from railgauge.topo.facts.named_source import open_source, with_kernel_log
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
-from railgauge.topo.facts.shapes import FACTS
+from railgauge.topo.facts.shapes import FACTS, LATER_FACTS
 from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_settings import Setting, of_nccl, read_host_file
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
-from railgauge.topo.facts.sources.port_errors import LATER
 from railgauge.topo.facts.sources.sysfs_net import addressed
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
@@ -164,25 +163,28 @@ def load_machine(
     topo_file: str | None = None,
     environment: Mapping[str, str] = os.environ,
     tolerant: bool = False,
+    dmesg: str | None = None,
 ) -> Machine:
     """Load what `source` names: None the live machine below `root`, "@name" a fixture, else a capture, a
     description (.toml) or a topology file.
 
     `gpus` (NVML indices, in rank order) limits a live or captured machine, `topo_file` is the topology file that such
     a scan starts from. Settings of NCCL in `environment` (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TOPO_FILE,
-    CUDA_VISIBLE_DEVICES, ...) apply to the live machine only; a capture has its own. InputError when `source` or
-    `topo_file` is unreadable, and, unless `tolerant`, where NCCL_TOPO_FILE names an invalid file.
+    CUDA_VISIBLE_DEVICES, ...) apply to the live machine only; a capture has its own. `dmesg`: a file in place of the
+    machine's kernel log. InputError when `source` or `topo_file` is unreadable, and, unless `tolerant`, where
+    NCCL_TOPO_FILE names an invalid file.
     """
     reader, data = open_source(source, root)
     if reader is not None:
+        reader = reader if dmesg is None else with_kernel_log(reader, dmesg)
         applied = environment if source is None else getattr(reader, "environment", {})
         if topo_file is None:
             return _scanned(reader, applied, gpus, None, tolerant=tolerant)
         data = read_bytes(topo_file, MAX_BYTES)
         machine = _scanned(reader, applied, gpus, topology_file.loads(data, topo_file))
         return replace(machine, topo_file=NamedFile(path=topo_file, text=data.decode("utf-8", "surrogateescape")))
-    if gpus is not None or topo_file is not None:
-        raise UsageError("--gpus and --topo-file need a machine or a capture, not a topology XML")
+    if gpus is not None or topo_file is not None or dmesg is not None:
+        raise UsageError("--gpus, --topo-file and --dmesg need a machine or a capture, not a topology XML")
     path = str(source)
     topology = topology_file.loads(data, path)
     if not topology.cpus:
@@ -237,17 +239,22 @@ def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bo
     machine = recorded(reader)
     MachineFacts(reader).read_all()
     for name in FACTS:
-        if later or name != LATER:
+        if later or name not in LATER_FACTS:
             reader.facts(name)
     return capture_of(reader, machine.host, of_nccl(environment)), machine.warnings
 
 
-def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
+def snapshot(
+    source: str | None, environment: Mapping[str, str], *, later: bool = False, dmesg: str | None = None
+) -> Capture:
     """A capture of the machine that `source` names (see load_machine), read once.
 
-    Its answers are those of the machine under the settings in `environment`. UsageError for a topology file.
+    Its answers are those of the machine under the settings in `environment`; `dmesg`: see load_machine.
+
+    UsageError for a topology file.
     """
     reader, _ = open_source(source)
+    reader = reader if reader is None or dmesg is None else with_kernel_log(reader, dmesg)
     if isinstance(reader, LiveReader):
         return _read_whole(reader, environment if source is None else {}, later=later)[0]
     if isinstance(reader, CaptureReader):

@@ -35,6 +35,10 @@ def check(
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
+    dmesg: Annotated[
+        str | None,
+        typer.Option("--dmesg", metavar="FILE", help="Read the kernel's log (Xid, SXid) from a file; - is stdin."),
+    ] = None,
     cost: Annotated[
         int, typer.Option("-r", min=1, max=3, help="1: read files; 2: also query the machine; 3: same as 2.")
     ] = 1,
@@ -67,7 +71,9 @@ def check(
     if cost > MOST_COST:
         print_warnings((f"-r {cost} is the same as -r {MOST_COST}: check moves no data; {MOVES_DATA}",))
     rules = chosen(only or (), skip or (), cost)
-    machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= ASKING, tolerant=True)
+    machine = open_machine(
+        source, gpus, topo_file=topo_file, save=save, later=cost >= ASKING, tolerant=True, dmesg=dmesg
+    )
     baseline, compared = None, None
     if against is not None:
         from railgauge.cli.check.against import load_baseline

@@ -78,9 +78,9 @@ def _log(
     as_json: bool,
     fail_on: Level,
 ) -> None:
+    from railgauge.topo.files.lines import whole_lines
     from railgauge.topo.jobs.logs.allowed import allowed
     from railgauge.topo.jobs.logs.log import Log
-    from railgauge.topo.jobs.logs.scan import whole_lines
     from railgauge.topo.jobs.logs.verdict import verdict
     from railgauge.topo.render.log import log_document, log_text
 

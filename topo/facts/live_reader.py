@@ -19,7 +19,11 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.facts.sources.cuda import live_cuda
     from railgauge.topo.facts.sources.fabric_manager import live_fabric_manager
     from railgauge.topo.facts.sources.gpu_counters import live_gpu_counters
+    from railgauge.topo.facts.sources.gpu_health import LATER as HEALTH_LATER
+    from railgauge.topo.facts.sources.gpu_health import live_gpu_health, live_gpu_health_later
+    from railgauge.topo.facts.sources.interface_statistics import live_interface_statistics
     from railgauge.topo.facts.sources.interfaces import live_interfaces
+    from railgauge.topo.facts.sources.kernel_log import live_kernel_log
     from railgauge.topo.facts.sources.nccl_settings import live_settings
     from railgauge.topo.facts.sources.nvml import live_nvml
     from railgauge.topo.facts.sources.pci_config import live_pci_config
@@ -41,8 +45,15 @@ def live_reader(root: str = "/") -> LiveReader:
     )
     if gpu_bus_ids(reader) or any(os.path.exists(path) for path in DRIVER_SIGNS):
         reader.ask.update(
-            nvml=live_nvml, cuda=live_cuda, fabric_manager=live_fabric_manager, gpu_counters=live_gpu_counters
+            nvml=live_nvml,
+            cuda=live_cuda,
+            fabric_manager=live_fabric_manager,
+            gpu_counters=live_gpu_counters,
+            kernel_log=live_kernel_log,
+            gpu_health=partial(live_gpu_health, reader),
         )
+        reader.ask[HEALTH_LATER] = partial(live_gpu_health_later, reader)
     if reader.entries(INFINIBAND):
         reader.ask.update({"verbs": live_verbs, LATER: live_later})
+        reader.ask["interface_statistics"] = partial(live_interface_statistics, reader)
     return reader

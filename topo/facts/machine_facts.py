@@ -14,11 +14,15 @@ from railgauge.topo.facts.sources.cpufreq import read_governors
 from railgauge.topo.facts.sources.driver_libraries import DriverReleases, read_driver_releases
 from railgauge.topo.facts.sources.fabric_manager import read_fabric_manager
 from railgauge.topo.facts.sources.gdr import GdrFacts, read_gdr
+from railgauge.topo.facts.sources.gpu_health import GpuHealthReading, read_gpu_health
 from railgauge.topo.facts.sources.host_facts import HostFacts, read_host
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, host_name
 from railgauge.topo.facts.sources.imex import Imex, read_imex
+from railgauge.topo.facts.sources.interface_statistics import InterfaceStatistics, read_interface_statistics
 from railgauge.topo.facts.sources.iommu import Iommu, read_iommu
 from railgauge.topo.facts.sources.ip_stack import IpStack, read_ip_stack
+from railgauge.topo.facts.sources.kernel_log import KernelLog, read_kernel_log
+from railgauge.topo.facts.sources.module_temperatures import ModuleTemperature, read_module_temperatures
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_settings
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile, read_topo_file
 from railgauge.topo.facts.sources.nvml import NvmlGpu, cuda_version, no_nvml, read_gpus
@@ -61,6 +65,7 @@ class MachineFacts:
         return self.but(
             gpus=tuple(gpu for gpu in self.gpus if gpu.bus_id not in out),
             pci=tuple(one for one in self.pci if one.bus_id not in out),
+            gpu_health=self.gpu_health.but(frozenset(out)),
         )
 
     def function(self, bus_id: str | None) -> PciFunction | None:
@@ -85,6 +90,26 @@ class MachineFacts:
     def gpus(self) -> tuple[NvmlGpu, ...]:
         """GPUs by NVML; where `no_nvml` says why not, those that CUDA lists, of which nobody knows the NVLinks."""
         return read_gpus(self.reader.facts("nvml"), self.reader.facts("cuda"))[0]
+
+    @cached_property
+    def gpu_health(self) -> GpuHealthReading:
+        """The health of GPUs by NVML."""
+        return read_gpu_health(self.reader)
+
+    @cached_property
+    def kernel_log(self) -> KernelLog:
+        """What NVIDIA's driver reports in the kernel's log."""
+        return read_kernel_log(self.reader)
+
+    @cached_property
+    def interface_statistics(self) -> InterfaceStatistics:
+        """What the drivers of NICs count of the physical layer."""
+        return read_interface_statistics(self.reader)
+
+    @cached_property
+    def module_temperatures(self) -> tuple[ModuleTemperature, ...]:
+        """The temperatures of optical modules and NICs."""
+        return read_module_temperatures(self.reader)
 
     @cached_property
     def no_nvml(self) -> str | None:

@@ -2,11 +2,13 @@
 """What --from names: the live machine, a fixture (@name), a capture, a folder, a description or a topology file."""
 
 import os
+from dataclasses import replace
 
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.capture import Capture, CaptureReader, loads
 from railgauge.topo.facts.live_reader import live_reader
-from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.reader import LiveReader, Reader
+from railgauge.topo.facts.sources.kernel_log import kernel_log_file
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive
 from railgauge.topo.files.input_file import read_bytes
 
@@ -30,6 +32,16 @@ def open_source(source: str | Capture | None, root: str = "/") -> tuple[Reader |
 
         return CaptureReader(build(data, path)), b""
     return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
+
+
+def with_kernel_log(reader: Reader, path: str) -> Reader:
+    """The reader with the kernel log of a file (- is stdin) in place of the machine's; InputError if there is none."""
+    answer = kernel_log_file(path)
+    if isinstance(reader, CaptureReader):
+        return CaptureReader(replace(reader.capture, facts={**reader.capture.facts, "kernel_log": answer}))
+    assert isinstance(reader, LiveReader)
+    reader.ask["kernel_log"] = lambda: answer
+    return reader
 
 
 def fixture_path(name: str) -> str:

@@ -97,6 +97,48 @@ PCI_CONFIG = _object(("size",), size=INTEGER, port=READING, acs=READING, relaxed
 PORT_ERRORS = _object(("device", "port", "counts"), device=TEXT, port=INTEGER, counts=_map(INTEGER))
 SEGMENT = _object(("name", "size_bytes", "age_s"), name=TEXT, size_bytes=INTEGER, age_s=INTEGER, held=READING)
 SHARED_MEMORY = _object(size_bytes=INTEGER, free_bytes=INTEGER, segments=_list(SEGMENT), error=TEXT)
+KERNEL_EVENT = _object(
+    ("source", "device", "code", "kind", "times", "first_s", "last_s", "last_line", "text"),
+    source=TEXT,
+    device=TEXT,
+    code=INTEGER,
+    kind=TEXT,
+    times=INTEGER,
+    first_s=READING,
+    last_s=READING,
+    last_line=INTEGER,
+    text=TEXT,
+)
+KERNEL_LOG = _object(source=TEXT, lines=INTEGER, events=_list(KERNEL_EVENT), missing=TEXT, error=TEXT)
+READINGS = _map(READING)
+HEALTH_OF_GPU = _object(
+    ("index",),
+    index=INTEGER,
+    pci=NAME,
+    reasons=_map(TEXT),
+    ecc_mode=_optional(_list(INTEGER, 2)),
+    ecc=READINGS,
+    sram_threshold=READING,
+    remapped_rows=_optional(READINGS),
+    remap_banks=_optional(READINGS),
+    retired_pages=READINGS,
+    pcie_replays=READING,
+    nvlinks=_list(READINGS),
+    clock_reasons=READING,
+    throttled_ns=READINGS,
+    clocks_mhz=READINGS,
+    power_mw=READINGS,
+    pstate=READING,
+    temperature_c=READING,
+    persistence=READING,
+    recovery_action=READING,
+)
+GPU_HEALTH = _object(
+    gpus=_list(HEALTH_OF_GPU), at_ms=READING, confidential=_optional(READINGS), reasons=_map(TEXT), error=TEXT
+)
+INTERFACE_STATISTICS = _object(
+    interfaces=_list(_object(("name", "counts"), name=TEXT, counts=_map(INTEGER))), error=TEXT
+)
 LIMIT = _optional(_list(INTEGER, 2))
 PROCESS = _object(memlock_bytes=LIMIT, open_files=LIMIT, capabilities=READING, seccomp=READING, numa_error=NAME)
 DOCUMENTS: dict[str, Check] = {
@@ -112,10 +154,18 @@ DOCUMENTS: dict[str, Check] = {
     "facts/process.json": PROCESS,
     "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
-    "facts/port_errors_later.json": _object(("ports",), ports=_list(PORT_ERRORS)),
+    "facts/port_errors_later.json": _object(
+        ("ports",), before=_list(PORT_ERRORS), ports=_list(PORT_ERRORS), between_ms=INTEGER
+    ),
+    "facts/kernel_log.json": KERNEL_LOG,
+    "facts/gpu_health.json": GPU_HEALTH,
+    "facts/gpu_health_later.json": GPU_HEALTH,
+    "facts/interface_statistics.json": INTERFACE_STATISTICS,
     "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT), folder=TEXT),
 }
 FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))
+LATER_FACTS = tuple(name for name in FACTS if name.endswith("_later"))
+"""Second readings, which are taken on demand."""
 
 
 def misfit(document: dict[str, Any], name: str) -> str | None:

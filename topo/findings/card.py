@@ -27,6 +27,7 @@ class Area(StrEnum):
     PCIE = "PCIe"
     NVLINK = "NVLink"
     GPUS = "GPUs and the cores next to them"
+    HEALTH = "health of GPUs, NVSwitches and optics"
     RDMA = "RDMA"
     NETWORK = "network between nodes"
     PROCESS = "memory and limits of a process"

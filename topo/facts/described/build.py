@@ -9,6 +9,7 @@ from railgauge.topo.facts.capture import SCHEMA, Capture
 from railgauge.topo.facts.described.changes import change_facts, change_files
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.described.gpus import gpu_facts, read_gpus
+from railgauge.topo.facts.described.health import health_facts
 from railgauge.topo.facts.described.host import DescribedHost, host_files, read_host
 from railgauge.topo.facts.described.nic_facts import interface_facts, verbs_facts
 from railgauge.topo.facts.described.nic_files import nic_files
@@ -47,6 +48,7 @@ def _make(data: bytes, path: str, above: tuple[str, ...]) -> Made:
     """The machine of one file: that of its `base`, or one described from the ground up, and then its changes."""
     top = parse(data, path)
     files, facts = _base(top, path, above) if "base" in top else _described(top)
+    health_facts(top, facts)
     change_files(top, files)
     change_facts(top, facts)
     top.section("expect")  # what tests hold the machine to

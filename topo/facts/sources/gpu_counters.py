@@ -15,11 +15,11 @@ from typing import Any
 
 from railgauge.topo.facts.sources.child import ask, python
 from railgauge.topo.facts.sources.nvml_child import MAX_LINKS
+from railgauge.topo.facts.sources.nvml_fields import field_values
 
 TIMEOUT_S = 20.0  # as NVML's other answers: a host without persistence mode takes several seconds
 SENT_KIB, RECEIVED_KIB = 138, 139  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX: payload, of a link, in KiB
 PCIE_SENT, PCIE_RECEIVED = 197, 198  # NVML_FI_DEV_PCIE_COUNT_TX_BYTES and _RX_BYTES: 32 bits that wrap
-UNSIGNED_INT = 1  # NVML_VALUE_TYPE_UNSIGNED_INT: a value of 32 bits
 FIELDS = [(field, link) for link in range(MAX_LINKS) for field in (SENT_KIB, RECEIVED_KIB)]
 
 
@@ -47,17 +47,11 @@ def _gpu(pynvml: Any, index: int) -> dict[str, Any]:
     asked = [*FIELDS, (PCIE_SENT, 0), (PCIE_RECEIVED, 0)]
     try:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        values = [_value(pynvml, field) for field in pynvml.nvmlDeviceGetFieldValues(handle, asked)]
+        values = field_values(pynvml, handle, asked)
     except pynvml.NVMLError:  # a sick GPU costs its own counters
-        values = [None] * len(asked)
+        values = [None for _ in asked]
     *links, sent, received = values
     return {"index": index, "nvlinks": list(zip(links[::2], links[1::2], strict=True)), "pcie": [sent, received]}
-
-
-def _value(pynvml: Any, field: Any) -> int | None:
-    if field.nvmlReturn != pynvml.NVML_SUCCESS:
-        return None
-    return int(field.value.uiVal if field.valueType == UNSIGNED_INT else field.value.ullVal)
 
 
 if __name__ == "__main__":

@@ -40,13 +40,28 @@ class NvlinkFabric:
     """How a GPU is registered with the NVLink fabric of several nodes (nvmlGpuFabricInfo_v2_t).
 
     state: 0 not supported, 1 not started, 2 in progress, 3 completed; status: an nvmlReturn_t, 0 is success; cluster:
-    the UUID's 16 bytes in hex, all zero without a fabric.
+    the UUID's 16 bytes in hex, all zero without a fabric; health: its mask.
     """
 
     state: int | None
     status: int | None
     clique: int | None
     cluster: str | None
+    health: int | None = None
+
+    @property
+    def ills(self) -> tuple[str, ...]:
+        """What its health mask says is wrong."""
+        return fabric_ills(self.health or 0)
+
+
+FABRIC_HEALTH = ("bandwidth is degraded", "a route is recovering", "a route is unhealthy", "access times out")
+"""Two bits each, of which 1 says yes (nvmlGpuFabricInfo_v2_t)."""
+
+
+def fabric_ills(mask: int) -> tuple[str, ...]:
+    """What the health mask of a GPU's fabric says is wrong."""
+    return tuple(text for bit, text in enumerate(FABRIC_HEALTH) if mask >> 2 * bit & 3 == 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +187,7 @@ def _fabric(answer: Facts | None) -> NvlinkFabric | None:
         status=answer.get("status"),
         clique=answer.get("clique"),
         cluster=answer.get("cluster"),
+        health=answer.get("health"),
     )
 
 

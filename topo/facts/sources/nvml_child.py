@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from railgauge.topo.facts.sources.child import doing
+
 CAP_P2P = 0  # NVML_NVLINK_CAP_P2P_SUPPORTED
 P2P_READ, P2P_WRITE = 0, 1  # nvmlGpuP2PCapsIndex_t; pynvml's own constant of the first is a tuple by mistake
 MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS
@@ -28,6 +30,7 @@ def collect() -> dict[str, Any]:
     except ImportError as error:
         return {"error": f"NVML: the pynvml module is absent ({error})"}
     try:
+        doing("nvmlInit")
         pynvml.nvmlInit()
         count = pynvml.nvmlDeviceGetCount()
     except pynvml.NVMLError as error:
@@ -41,6 +44,7 @@ def collect() -> dict[str, Any]:
 
 
 def _try(pynvml: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    doing(getattr(call, "__name__", "NVML"))
     try:
         value = call(*arguments)
     except (pynvml.NVMLError, ctypes.ArgumentError):

@@ -19,7 +19,11 @@ ERRORS = {
         "link_downed",
         "link_error_recovery",
         "port_rcv_errors",
+        "port_rcv_remote_physical_errors",
+        "port_rcv_constraint_errors",
         "port_xmit_discards",
+        "port_xmit_constraint_errors",
+        "VL15_dropped",
         "local_link_integrity_errors",
         "excessive_buffer_overrun_errors",
     ),
@@ -29,7 +33,15 @@ ERRORS = {
         "packet_seq_err",
         "implied_nak_seq_err",
         "rnr_nak_retry_err",
+        "req_transport_retries_exceeded",
+        "req_rnr_retries_exceeded",
+        "req_remote_access_errors",
+        "req_remote_invalid_request",
+        "resp_local_length_error",
+        "duplicate_request",
+        "out_of_buffer",
         "roce_adp_retrans",
+        "roce_adp_retrans_to",
         "roce_slow_restart",
         "rx_icrc_encapsulated",
     ),
@@ -37,7 +49,7 @@ ERRORS = {
 
 LATER = "port_errors_later"  # the second reading, as a fact
 BETWEEN_S = 1.0
-"""Seconds from the first reading to the second."""
+"""Seconds between the two readings of `live_later`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,19 +61,36 @@ class PortErrors:
     counts: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortErrorsTwice:
+    """The counters of all ports before and after some seconds."""
+
+    before: tuple[PortErrors, ...]
+    after: tuple[PortErrors, ...]
+    seconds: float
+
+
 def live_later() -> dict[str, Any]:
-    """{"ports": [{"device", "port", "counts"}, ...]}: the counters of this machine as they stand BETWEEN_S later.
+    """{"before": [{"device", "port", "counts"}, ...], "ports": the same BETWEEN_S later, "between_ms"}.
 
-    A second reading on purpose, of a reader of its own: one reading cannot show a rising counter.
+    Readings on purpose, of readers of their own: one snapshot cannot show a rising counter.
     """
+    before, begin = read_port_errors(LiveReader()), time.monotonic_ns()
     time.sleep(BETWEEN_S)
-    return {"ports": [asdict(port) for port in read_port_errors(LiveReader())]}
+    after, end = read_port_errors(LiveReader()), time.monotonic_ns()
+    ports = {"before": [asdict(port) for port in before], "ports": [asdict(port) for port in after]}
+    return ports | {"between_ms": max(1, (end - begin) // 1_000_000)}
 
 
-def read_later(reader: Reader) -> tuple[PortErrors, ...]:
-    """The second reading; none if it was not taken."""
-    answer = reader.facts(LATER) or {"ports": ()}
-    return tuple(PortErrors(**port) for port in answer["ports"])
+def read_twice(reader: Reader, first: tuple[PortErrors, ...]) -> PortErrorsTwice | None:
+    """Both readings; None if they were not taken. `first`: for captures of releases that kept the second alone."""
+    answer = reader.facts(LATER)
+    if answer is None:
+        return None
+    before, after = (
+        tuple(PortErrors(**port) for port in answer[name]) if name in answer else first for name in ("before", "ports")
+    )
+    return PortErrorsTwice(before=before, after=after, seconds=answer.get("between_ms", BETWEEN_S * 1000) / 1000)
 
 
 def read_port_errors(reader: Reader) -> tuple[PortErrors, ...]:

@@ -11,6 +11,7 @@ from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.files.compression import MAX_TOTAL
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.findings.card import Area, in_area
 from railgauge.topo.findings.cluster.endpoints import Endpoint, endpoints
 from railgauge.topo.findings.cluster.fingerprint import fingerprint
 from railgauge.topo.findings.cluster.node import Recording
@@ -20,7 +21,13 @@ from railgauge.topo.findings.node.rules import RULES, check
 from railgauge.topo.machine import Machine, load_machine, recorded
 from railgauge.topo.nccl.settings.interfaces import choose
 
-VOLATILE = (host_id_collision.RULE, ib_errors_rising.RULE, shm_leftovers.RULE, shm_too_small.RULE)
+VOLATILE = (
+    host_id_collision.RULE,
+    ib_errors_rising.RULE,
+    shm_leftovers.RULE,
+    shm_too_small.RULE,
+    *(rule for rule in RULES if rule.card in in_area(Area.HEALTH)),
+)
 LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
 SHARED = ("gdr", "gpus", "host", "interfaces", "pci", "rdma", "verbs")
 """Facts that nodes of one fingerprint share."""

@@ -14,12 +14,20 @@ from ipaddress import ip_address
 from typing import Any
 
 from railgauge.topo.facts.capture import Capture
+from railgauge.topo.facts.shapes import LATER_FACTS
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
 from railgauge.topo.findings.node.host_id_collision import SETTING as HOST_ID
 
 CPUINFO = "/proc/cpuinfo"
-VOLATILE = ("interfaces", "shared_memory", "port_errors_later")
-LEFT_OUT = re.compile(r"/(?:hw_)?counters/|/node_desc$|/(?:sm_)?lid$")
+VOLATILE = (
+    "interfaces",
+    "shared_memory",
+    "kernel_log",
+    "gpu_health",
+    "interface_statistics",
+    *LATER_FACTS,
+)
+LEFT_OUT = re.compile(r"/(?:hw_)?counters/|/hwmon/hwmon\d+/temp|/node_desc$|/(?:sm_)?lid$")
 CLOCK = re.compile(r"^(?:cpu MHz|bogomips)\b.*$", re.MULTILINE | re.IGNORECASE)
 OWN = re.compile(r"[0-9A-Fa-f:-]{17,}")  # a MAC is the shortest; GUIDs, GIDs and UUIDs are longer, bus ids shorter
 CONTAINERS = re.compile(r"\b(?:veth|cali|lxc)[0-9a-z]+\b")  # interfaces with random names

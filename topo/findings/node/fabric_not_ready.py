@@ -37,8 +37,26 @@ def _check(machine: Machine) -> Iterator[Finding]:
             yield RULE.finding(
                 Level.FAIL, gpu.bus_id, message, effect=RULE.card.effect, state=fabric.state, status=fabric.status
             )
+        elif fabric.ills:
+            message = f"GPU{gpu.index} ({gpu.bus_id}), NVLink fabric: {', '.join(fabric.ills)}"
+            yield RULE.finding(Level.FAIL, gpu.bus_id, message, health=fabric.health)
+    yield from _cliques(machine)
     if silent:
         yield RULE.unknown(silent[0], f"NVML reports no fabric state for {len(silent)} GPUs", gpus=silent)
+
+
+def _cliques(machine: Machine) -> Iterator[Finding]:
+    """GPUs of one node in several cliques: NVLink connects them within one only."""
+    joined = [gpu for gpu in machine.sources.gpus if gpu.fabric and gpu.fabric.state == COMPLETED]
+    cliques: dict[tuple[str | None, int | None], list[int]] = {}
+    for gpu in joined:
+        if gpu.fabric and not gpu.fabric.status:
+            cliques.setdefault((gpu.fabric.cluster, gpu.fabric.clique), []).append(gpu.index)
+    if len(cliques) > 1:
+        parts = "; ".join(
+            f"clique {clique}: {', '.join(f'GPU{one}' for one in gpus)}" for (_, clique), gpus in cliques.items()
+        )
+        yield RULE.finding(Level.WARN, machine.host, f"the GPUs are in {len(cliques)} cliques of the fabric: {parts}")
 
 
 def _of_another_release(machine: Machine) -> Iterator[Finding]:

@@ -3,48 +3,61 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.facts.sources.port_errors import BETWEEN_S, PortErrors, read_later
+from railgauge.topo.facts.sources.port_errors import PortErrors, PortErrorsTwice, read_twice
 from railgauge.topo.findings.cards.rdma import IB_ERRORS_RISING
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.rising import rates, rise_words, rises
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 
 AT_BOOT = 2  # link-downs that are normal at boot
+HARMLESS = ("out_of_buffer", "duplicate_request", "VL15_dropped")
+"""What healthy ports count now and then: only a rise is reported."""
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    return _judged(machine.sources.port_errors, ())
+    return _judged(machine.sources.port_errors, None)
 
 
 def _asking(machine: Machine) -> Iterator[Finding]:
-    before = machine.sources.port_errors
-    return _judged(before, read_later(machine.reader) if before and machine.reader else ())
+    first = machine.sources.port_errors
+    return _judged(first, read_twice(machine.reader, first) if first and machine.reader else None)
 
 
-def _judged(before: tuple[PortErrors, ...], after: tuple[PortErrors, ...]) -> Iterator[Finding]:
-    """By two readings; `after` is empty if there is one only."""
-    blind = [f"{port.device}:{port.port}" for port in before if not port.counts]
+def _judged(first: tuple[PortErrors, ...], twice: PortErrorsTwice | None) -> Iterator[Finding]:
+    """By two readings; `twice` is None if there is one only."""
+    blind = [f"{port.device}:{port.port}" for port in first if not port.counts]
     if blind:
         yield RULE.unknown(", ".join(blind), "the counters cannot be read")
-    for place, port in enumerate(before):
-        subject = f"{port.device}:{port.port}"
-        if rising := _rising(port, after[place]) if len(after) == len(before) else {}:
-            named = ", ".join(f"{name} by {count}" for name, count in rising.items())
-            yield RULE.finding(Level.WARN, subject, f"rose in {BETWEEN_S:g} s: {named}", rise=rising)
-        elif not after and (seen := _seen(port)):
+    if twice:
+        yield from _rising(twice)
+        return
+    for port in first:
+        if seen := _seen(port):
             named = ", ".join(f"{name} {count}" for name, count in seen.items())
             message = f"{named} since the last reset; to see whether they rise, run with -r 2 on the machine"
-            yield RULE.finding(Level.INFO, subject, message, counts=seen)
+            yield RULE.finding(Level.INFO, f"{port.device}:{port.port}", message, counts=seen)
 
 
-def _rising(before: PortErrors, after: PortErrors) -> dict[str, int]:
-    changes = {name: count - before.counts.get(name, count) for name, count in after.counts.items()}
-    return {name: change for name, change in changes.items() if change > 0}
+def _rising(twice: PortErrorsTwice) -> Iterator[Finding]:
+    after = {(port.device, port.port): port.counts for port in twice.after}
+    for port in twice.before:
+        if port.counts and not after.get((port.device, port.port)):
+            yield RULE.unknown(f"{port.device}:{port.port}", "the counters were gone at the second reading")
+        if rise := rises(port.counts, after.get((port.device, port.port), {})):
+            yield RULE.finding(
+                Level.WARN,
+                f"{port.device}:{port.port}",
+                rise_words(rise, twice.seconds),
+                rise=rise,
+                per_s=rates(rise, twice.seconds),
+                seconds=twice.seconds,
+            )
 
 
 def _seen(port: PortErrors) -> dict[str, int]:
     least = {"link_downed": AT_BOOT}
-    return {name: count for name, count in port.counts.items() if count > least.get(name, 0)}
+    return {name: count for name, count in port.counts.items() if count > least.get(name, 0) and name not in HARMLESS}
 
 
 RULE = Rule(

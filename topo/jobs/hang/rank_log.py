@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from railgauge.topo.files.lines import whole_lines
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.jobs.hang.watchdog import Watchdogs
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.log import BOOTSTRAP
-from railgauge.topo.jobs.logs.scan import lines_with, whole_lines
+from railgauge.topo.jobs.logs.scan import lines_with
 
 SOURCE = "NCCL log"
 TELLING = (

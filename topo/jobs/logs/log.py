@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from railgauge.topo.facts.sources.kernel_events import KernelEvents
 from railgauge.topo.findings.card import WARN, Pattern
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of
@@ -110,14 +111,16 @@ class Log:
         self.leaves = False
         self.connections = LoggedConnections()
         self.outputs = Outputs()
+        self.kernel = KernelEvents()
         self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
 
     @property
     def empty(self) -> bool:
-        """Whether it had nothing from NCCL."""
-        return not (self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any)
+        """Whether it had nothing from NCCL, and is no kernel log."""
+        job = self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any
+        return not (job or self.kernel.of_kernel or self.kernel.any)
 
     @property
     def on_one_node(self) -> bool:
@@ -129,6 +132,7 @@ class Log:
 
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
+        self.kernel.read(block)
         keeps = not self.connections.full
         if not keeps and self.connections.count(block) == block.count(b"\n"):
             return  # nothing else is in it

@@ -6,9 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from railgauge.topo.facts.sources.kernel_events import read_events
+from railgauge.topo.facts.sources.nvml import fabric_ills
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gpus import GPU_NIC_FAR, NUMA_MISBOUND, P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.health import GPU_XID
 from railgauge.topo.findings.cards.logs import COLLECTIVE_MISMATCH, OTHER_WARNING, RUN_SLOWER
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY, NVLINK_MISSING
@@ -22,6 +25,7 @@ from railgauge.topo.findings.cards.settings import CONF_FILE_FORGOTTEN
 from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
+from railgauge.topo.findings.kernel_events import sxid_findings, xid_findings
 from railgauge.topo.jobs.logs.catalogue import other_causes_of
 from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
@@ -41,8 +45,6 @@ FORGOTTEN = {
     "NCCL_SHM_DISABLE": "shared memory is turned off",
 }
 COMPLETED = 3  # NVML's fabric state
-HEALTH = ("bandwidth is degraded", "a route is recovering", "a route is unhealthy", "access times out")
-"""NVML's fabric health mask: two bits each, of which 1 says yes (nvmlGpuFabricInfo_v2)."""
 
 
 def oddities(log: Log, network: Counter[LoggedTraffic], rdma: str) -> tuple[Finding, ...]:
@@ -58,9 +60,16 @@ def oddities(log: Log, network: Counter[LoggedTraffic], rdma: str) -> tuple[Find
         (NODES_DIFFER, lambda: _differences(log)),
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),
         (COLLECTIVE_MISMATCH, lambda: _outputs(log)),
+        (GPU_XID, lambda: _kernel(log)),
     )
     found = [finding for card, look in looks for finding in guarded(card.id, "the log", look)]
     return tuple(sorted(found, key=lambda finding: -LEVELS.index(finding.level)))
+
+
+def _kernel(log: Log) -> Iterator[Finding]:
+    events = read_events(log.kernel.facts())
+    yield from xid_findings(events)
+    yield from sxid_findings(events)
 
 
 def _names(hosts: Iterable[str]) -> str:
@@ -214,7 +223,7 @@ def _machine(log: Log) -> Iterator[Finding]:
             message = f"the rank of GPU {gpu} on {host} may run on {left} of the {near} CPUs local to its GPU"
             yield NUMA_MISBOUND.finding(Level.INFO, f"{host} GPU {gpu}", message)
     for (host, bus_id), (state, mask) in sorted(log.fabrics.items()):
-        ill = [text for bit, text in enumerate(HEALTH) if mask >> 2 * bit & 3 == 1]
+        ill = [*fabric_ills(mask)]
         if state != COMPLETED:
             ill.append(f"its state is {state}, not {COMPLETED} (completed)")
         if ill:

@@ -9,8 +9,8 @@ Both run at hundreds of MB/s, where a look at each line in turn would not.
 import re
 from collections.abc import Iterable, Iterator
 
-LONGEST = 1 << 15
-"""Bytes of a line that are read: a ring of 4096 ranks takes 24 KiB."""
+from railgauge.topo.files.lines import LONGEST
+
 INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
     rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
@@ -45,20 +45,6 @@ def lines_with(patterns: Iterable[re.Pattern[bytes]], block: bytes) -> Iterator[
             end = _end_of_line(block, found.end())
     for begin in sorted(begins):
         yield block[begin : min(_end_of_line(block, begin), begin + LONGEST)]
-
-
-def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks that end where lines end; one that runs on over several loses its middle."""
-    rest = b""
-    for block in blocks:
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield rest + block[:end]
-            rest = block[end:]
-        elif len(rest) < LONGEST:
-            rest += block
-    if rest:
-        yield rest
 
 
 def _end_of_line(block: bytes, position: int) -> int:

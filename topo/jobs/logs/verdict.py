@@ -69,7 +69,7 @@ def _gdr(log: Log, network: Counter[LoggedTraffic]) -> str:
 
 
 def _text(log: Log, network: Counter[LoggedTraffic], rdma: str, gdr: str, found: tuple[Finding, ...]) -> str:
-    if log.outputs.any and not log.messages:
+    if not log.messages and (log.outputs.any or log.kernel.of_kernel or log.kernel.any):
         said = []
     else:
         kinds = Counter[str]()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a log that is a text or bytes."""
 
+from railgauge.topo.files.lines import whole_lines
 from railgauge.topo.jobs.logs.log import Log
-from railgauge.topo.jobs.logs.scan import whole_lines
 
 
 def read(content, block=1 << 20):

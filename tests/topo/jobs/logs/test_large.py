@@ -6,8 +6,9 @@ import itertools
 from benchmarks.log import jobs
 from tests.topo.jobs.logs.read import read
 
+from railgauge.topo.files.lines import whole_lines
 from railgauge.topo.jobs.logs import connections
-from railgauge.topo.jobs.logs.scan import lines, whole_lines
+from railgauge.topo.jobs.logs.scan import lines
 from railgauge.topo.jobs.logs.verdict import verdict
 
 
