@@ -79,6 +79,7 @@ def watch(
     Ends with Ctrl-C, or after --count checks with the status of the last one, as check does.
     """
     from railgauge.topo.findings.node.history import FindingHistory
+    from railgauge.topo.findings.node.rule import ASKING
     from railgauge.topo.findings.node.rules import chosen
 
     if output is not None and not output.endswith(".prom"):
@@ -86,7 +87,7 @@ def watch(
     every_s = _interval(every)
     history = FindingHistory()
     before: Look | None = None
-    for look in _looks(source, chosen(only or (), skip or (), 1), every_s, count):
+    for look in _looks(source, chosen(only or (), skip or (), ASKING), every_s, count):
         events = history.events(look.findings, look.taken_s)
         _show(look, events, every_s, is_first=before is None, as_json=as_json)
         if output is not None:
@@ -104,29 +105,38 @@ def _looks(
     """The checks. Errors of the first one end the command; later ones are reported, and the node is checked again."""
     due = time.monotonic()
     done = 0
+    before: Look | None = None
     while count is None or done < count:
         time.sleep(max(0.0, due - time.monotonic()))
         due = max(due + every_s, time.monotonic())
         try:
-            look = _look(source, rules, with_warnings=done == 0)
+            look = _look(source, rules, before)
         except Error as error:
             if done == 0:
                 raise
             tell(f"railgauge watch: {error}: checking again in {every_s:g} s")
-            look = None
-        done += 1
-        if look is not None:
+        else:
+            before = look
             yield look
+        done += 1
 
 
-def _look(source: str | None, rules: "Sequence[Rule | ComparisonRule]", *, with_warnings: bool) -> Look:
+def _look(source: str | None, rules: "Sequence[Rule | ComparisonRule]", before: Look | None) -> Look:
+    """A check of the node as it is, and of its counters since the check before; the first one takes two readings."""
+    from railgauge.topo.facts.two_readings import paired, take_counters
     from railgauge.topo.findings.node.rules import check
     from railgauge.topo.machine import load_machine
 
     machine = load_machine(source, tolerant=True)
-    if with_warnings:
+    if machine.facts is not None:
+        take_counters(machine.facts)
+    taken_s = time.monotonic()
+    examined = machine
+    if before is None:
         print_warnings(machine.warnings)
-    return Look(machine, check(machine, rules), time.monotonic())
+    elif machine.facts is not None and before.machine.facts is not None:
+        examined = machine.like(facts=paired(before.machine.facts, machine.facts, taken_s - before.taken_s))
+    return Look(machine, check(examined, rules), taken_s)
 
 
 def _show(look: Look, events: "Sequence[FindingEvent]", every_s: float, *, is_first: bool, as_json: bool) -> None:
@@ -166,12 +176,12 @@ def _write(path: str, look: Look, before: Look | None, changes: int) -> None:
 
 
 def _rates(before: Look, now: Look) -> dict[tuple[str, str], float]:
-    from railgauge.topo.facts.rates import counters, rates
+    from railgauge.topo.facts.two_readings import rates
 
     first, second = before.machine.facts, now.machine.facts
     if first is None or second is None:
         return {}
-    return rates(counters(first), counters(second), max(now.taken_s - before.taken_s, 1e-3))
+    return rates(first, second, max(now.taken_s - before.taken_s, 1e-3))
 
 
 def _run(command: str, content: dict[str, Any]) -> None:

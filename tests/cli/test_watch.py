@@ -97,6 +97,16 @@ def test_rates_of_error_counters_are_metrics(node, tmp_path):
     assert rates[0].startswith('railgauge_errors_per_second{device="mlx5_0:1",counter="symbol_error"')
 
 
+def test_errors_between_two_checks_are_found(node):
+    set_counter(node, "symbol_error", 5)
+    with started("watch", "--from", str(node), "--every", "50ms", "--only", "ib-errors-rising") as process:
+        lines_until(process, "watching")
+        set_counter(node, "symbol_error", 25)
+        (line,) = [line for line in lines_until(process, "rose in") if "rose in" in line]
+        assert "WARN ib-errors-rising: mlx5_0:1: rose in" in line
+        assert "symbol_error by 20 (" in line
+
+
 def test_a_machine_that_cannot_be_read_for_a_while_is_checked_again(node, tmp_path):
     path = tmp_path / "topo.xml"
     assert railgauge("topo", "dump", "--from", GOOD, "-o", str(path)).returncode == 0
@@ -122,6 +132,7 @@ def test_a_command_that_fails_is_named(node):
             file.write("1: DOWN\n")
         message = process.stderr.readline()
         while "--on-change" not in message:
+            assert message
             message = process.stderr.readline()
         assert "--on-change ended with 7: no route" in message
 
