@@ -19,6 +19,7 @@ from railgauge.topo.facts.sources.host_identity import BOOT_ID, host_name
 from railgauge.topo.facts.sources.imex import Imex, read_imex
 from railgauge.topo.facts.sources.iommu import Iommu, read_iommu
 from railgauge.topo.facts.sources.ip_stack import IpStack, read_ip_stack
+from railgauge.topo.facts.sources.nccl_release import read_nccl_release
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_settings
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile, read_topo_file
 from railgauge.topo.facts.sources.nvml import NvmlGpu, cuda_version, no_nvml, read_gpus
@@ -145,6 +146,11 @@ class MachineFacts:
     def driver(self) -> DriverReleases:
         """Releases of NVIDIA's driver."""
         return read_driver_releases(self.reader)
+
+    @cached_property
+    def nccl(self) -> str | None:
+        """The release of the NCCL that the system's loader finds; None where none is, or its file does not name it."""
+        return read_nccl_release(self.reader)
 
     @cached_property
     def fabric_manager(self) -> str | None:
