@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from railgauge.topo.findings.finding import Finding, Level, Since
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.since import ComparedFindings
+from railgauge.topo.machine import Machine
 from railgauge.topo.render.findings import LOUD, Detail, folded_lines, ids_of, record, summary
 from railgauge.topo.render.header import machine_lines
 from railgauge.topo.render.palette import Line, line
@@ -31,7 +31,7 @@ def check_document(findings: Sequence[Finding], compared: ComparedFindings | Non
 
 
 def check_lines(
-    case: Case,
+    machine: Machine,
     findings: Sequence[Finding],
     compared: ComparedFindings | None = None,
     *,
@@ -43,7 +43,7 @@ def check_lines(
     name: of a machine without a host name.
     """
     if detail is not Detail.BRIEF:
-        yield from machine_lines(case.machine, name)
+        yield from machine_lines(machine, name)
     if compared is not None:
         yield from _compared_lines(compared, detail)
         return

@@ -5,6 +5,9 @@ import json
 
 import pytest
 from tests.cli.command import in_process as railgauge
+from tests.topo.findings.node.cases import changed
+
+from railgauge.topo.facts.capture import dumps
 
 
 def against(now, then, *arguments):
@@ -104,3 +107,15 @@ def test_what_is_no_baseline_is_refused(tmp_path, content, says):
     done = against("@laptop", str(path))
     assert (done.returncode, done.stdout) == (5, "")
     assert says in done.stderr
+
+
+def test_a_baseline_is_judged_at_the_same_cost(tmp_path):
+    """A port whose counter rose then and rises now is no worse."""
+    ports = [{"device": f"mlx5_{n}", "port": 1, "counts": {"symbol_error": 9}} for n in range(12)]
+    files = {"/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error": "7"}
+    there = tmp_path / "there.tar.zst"
+    rising = changed("dgx-h100", files=files, facts={"port_errors_later": {"ports": ports}})
+    there.write_bytes(dumps(rising, ".tar.zst"))
+    done = against(str(there), str(there), "-r", "2", "--only", "ib-errors-rising", "--json")
+    found = json.loads(done.stdout)["findings"]
+    assert [(one["level"], one["since"]) for one in found if one["subject"] == "mlx5_0:1"] == [("WARN", "same")]

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import VM_FLAT_TOPOLOGY
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 UNSEEN = "fffffff:"  # NVML's bus id of an NVSwitch that the VM does not see
 MOST_OF_A_SOCKET = 4
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    gpus = [pci for pci in file.all("pci") if pci.is_gpu]
+def _check(file: Machine) -> Iterator[Finding]:
+    gpus = [pci for pci in file.topology.placed("pci") if pci.is_gpu]
     if len(gpus) > 1 and all(_numaless(gpu) for gpu in gpus) and (sign := _sign(gpus)):
         yield RULE.at(
             gpus[0],
