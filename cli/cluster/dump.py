@@ -33,6 +33,8 @@ def dump(
 ) -> None:
     """Gather all nodes, group equal ones, and show which nodes differ from the majority and how.
 
+    Only inventory is compared, so equal nodes may all have the same fault: cluster check looks for faults.
+
     Without -w and --hostfile: the nodes of the Slurm allocation.
 
     --fail-on: a node that differs is WARN, one that could not be read UNKNOWN.
@@ -69,7 +71,7 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
     from railgauge.topo.findings.cluster.comparison import compare
     from railgauge.topo.findings.cluster.folder import read_files
 
-    with progress("reading nodes", len(files)) as on_read:
+    with progress("reading nodes", [name for name, _ in files]) as on_read:
         nodes, unread = read_files(files, on_read)
     return compare(nodes, [*failed, *unread])
 

@@ -24,7 +24,7 @@ FEW = 3
 MOST_ALSO = 64
 """Further devices of one cause that are named."""
 DEVICE = re.compile(
-    r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|\b(?!x\d+\b|Gen\d|IPv\d|v\d+\b)[A-Za-z][A-Za-z_]*\d[\w.:-]*"
+    r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|\b(?!x\d+\b|Gen\d|IPv\d|v\d+\b)[A-Za-z][A-Za-z_-]*\d[\w.:-]*"
 )
 """A device's name within a message: a bus id, GPU3, mlx5_0:1, enp41s0f0np0."""
 REASONS: Mapping[str, re.Pattern[str]] = {
@@ -66,11 +66,11 @@ def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> 
     """The worst first, a cause once, then what was not possible and what passed."""
     findings = list(findings)
     told: set[tuple[str, str]] = set()
-    for alike in by_cause(findings, detail):
+    for alike in cause_groups(findings, detail):
         yield from cause_lines(alike, told, detail=detail)
     if detail is not Detail.BRIEF:
-        yield from _unknown_lines(findings, detail)
-        yield from _passed_lines(findings, detail)
+        yield from unknown_lines(findings, detail)
+        yield from passed_lines(findings, detail)
 
 
 def finding_lines(
@@ -83,7 +83,7 @@ def finding_lines(
     yield line(summary(findings))
 
 
-def by_cause(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> list[list[Finding]]:
+def cause_groups(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> list[list[Finding]]:
     """Findings of one id that differ by devices alone, together; the worst first. FULL: each by itself."""
     levels = BAD if detail is Detail.BRIEF else LOUD
     found: dict[object, list[Finding]] = {}
@@ -123,7 +123,7 @@ def cause_lines(
 def headed(one: Finding, *, names_hosts: bool = False) -> Line:
     """The line of a finding: level, id, device and what is there."""
     place = f"{one.path}:{one.line}: " if one.line else f"{one.path}: " if one.path else ""
-    who = f"{one.host}: " if names_hosts and one.host else ""
+    who = _who(one, names_hosts=names_hosts)
     about = "" if one.subject in one.message or one.subject == one.path else f"{one.subject}: "
     return _level_line(place, one.level, f"{one.id}: {who}{about}{one.message}")
 
@@ -172,31 +172,40 @@ def _also(others: Sequence[Finding], *, names_hosts: bool) -> str:
     return "; ".join(named) + more
 
 
-def _unknown_lines(findings: Sequence[Finding], detail: Detail) -> Iterator[Line]:
-    """What could not be checked: by reason, or counted by the kind of reason; an error of railgauge always by itself."""
+def unknown_lines(findings: Sequence[Finding], detail: Detail, *, names_hosts: bool = False) -> Iterator[Line]:
+    """What could not be checked: by reason, or counted by its kind; an error of railgauge always by itself."""
     unknown = [one for one in findings if one.level is Level.UNKNOWN]
     is_named = detail is Detail.FULL or len(ids_of(unknown, Level.UNKNOWN)) <= FEW
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[tuple[str, str], list[str]] = {}
     for one in unknown:
         if is_named or one.error:
-            by_reason.setdefault(one.message, []).append(one.id)
-    for reason, ids in by_reason.items():
-        yield _level_line("", Level.UNKNOWN, f"{', '.join(dict.fromkeys(ids))}: {reason}")
+            by_reason.setdefault((_who(one, names_hosts=names_hosts), one.message), []).append(one.id)
+    for (who, reason), ids in by_reason.items():
+        yield _level_line("", Level.UNKNOWN, f"{who}{', '.join(dict.fromkeys(ids))}: {reason}")
     if not is_named:
         reasons = Counter({one.id: reason_of(one) for one in reversed(unknown)}.values())
-        order = (*reversed(REASONS), OTHER_REASON)
+        order = ("not captured", "needs root", OTHER_REASON)
         parts = [f"{reasons[name]} {_counted(name, reasons[name])}" for name in order if reasons[name]]
         yield line(f"{reasons.total()} checks not possible: {', '.join(parts)} (-v)", Ink.UNKNOWN)
 
 
-def _passed_lines(findings: Sequence[Finding], detail: Detail) -> Iterator[Line]:
-    """What passed: by name, or counted."""
+def passed_lines(findings: Sequence[Finding], detail: Detail, *, names_hosts: bool = False) -> Iterator[Line]:
+    """What passed: by name, or counted; nothing of an id that was found somewhere."""
     found = {one.id for one in findings if one.level in LOUD}
-    ids = [name for name in ids_of(findings, Level.PASS) if name not in found]
-    if ids and (detail is Detail.FULL or len(ids) <= FEW):
-        yield _level_line("", Level.PASS, ", ".join(ids))
-    elif ids:
+    passed = [one for one in findings if one.level is Level.PASS and one.id not in found]
+    ids = ids_of(passed, Level.PASS)
+    if detail is not Detail.FULL and len(ids) > FEW:
         yield line(f"{len(ids)} passed (-v)", Ink.GOOD)
+        return
+    by_host: dict[str, list[str]] = {}
+    for one in passed:
+        by_host.setdefault(_who(one, names_hosts=names_hosts), []).append(one.id)
+    for who, names in by_host.items():
+        yield _level_line("", Level.PASS, f"{who}{', '.join(dict.fromkeys(names))}")
+
+
+def _who(one: Finding, *, names_hosts: bool) -> str:
+    return f"{one.host}: " if names_hosts and one.host else ""
 
 
 def _counted(name: str, count: int) -> str:

@@ -36,7 +36,13 @@ def gdr_lines(
     """
     if pairs and detail is not Detail.BRIEF:
         proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
-        for text in (*_matrix(pairs, width), "", *LEGEND.splitlines(), *(() if proven else ("", *PROOF.splitlines())), ""):
+        for text in (
+            *_matrix(pairs, width),
+            "",
+            *LEGEND.splitlines(),
+            *(() if proven else ("", *PROOF.splitlines())),
+            "",
+        ):
             yield line(text)
     yield from folded_lines(findings, detail)
     if detail is not Detail.BRIEF:

@@ -4,7 +4,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.capture import captured_at
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import Machine
 from railgauge.topo.render.palette import Ink, Line, line
@@ -12,8 +12,6 @@ from railgauge.topo.values.printable import inline
 from railgauge.topo.xml.topology import Topology
 
 UNKNOWN_GPU = "GPU"
-NEVER = "1970-"
-"""The time of a description (facts/described/build.py)."""
 
 
 def machine_lines(machine: Machine, name: str) -> Sequence[Line]:
@@ -26,17 +24,9 @@ def machine_header(machine: Machine, name: str) -> str:
     facts = machine.facts
     if facts is None:
         return file_header(machine.topology, machine.host or name)
-    parts = [facts.host.product or "", _devices(machine), _software(facts), captured(facts)]
+    time = captured_at(facts.reader)
+    parts = [facts.host.product or "", _devices(machine), _software(facts), f"captured {time}" if time else ""]
     return inline(f"{machine.host or name}: {'; '.join(filter(None, parts))}")
-
-
-def captured(facts: MachineFacts) -> str:
-    """When a capture was made; "" for a live machine and a description."""
-    reader = facts.reader
-    time = reader.capture.manifest.get("time") if isinstance(reader, CaptureReader) else None
-    if not isinstance(time, str) or time.startswith(NEVER):
-        return ""
-    return f"captured {time.replace('T', ' ').removesuffix('Z')} UTC"
 
 
 def file_header(topology: Topology, name: str) -> str:

@@ -152,10 +152,7 @@ def _nodes(log: Log) -> list[str]:
         said += [f"RDMA {' '.join(node['rdma_devices'])}"] if node["rdma_devices"] else []
         said += ["no RDMA device"] if host in log.without_rdma else []
         same[", ".join(said) or "release and network not logged"].append(host)
-    rows = [
-        f"{folded(hosts)}: {said}"
-        for said, hosts in same.items()
-    ]
+    rows = [f"{folded(hosts)}: {said}" for said, hosts in same.items()]
     unnamed = [release for release, hosts in log.releases.items() if hosts == {""}]
     return [*rows, *(f"release: {release}" for release in unnamed)]
 

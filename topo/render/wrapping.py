@@ -39,9 +39,7 @@ def fitting(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))] if rows else []
     count = fitting_columns(widths, width)
     kept = widths[:count]
-    return [
-        (" " * GAP).join(cell.ljust(size) for cell, size in zip(row, kept, strict=False)).rstrip() for row in rows
-    ]
+    return [(" " * GAP).join(cell.ljust(size) for cell, size in zip(row, kept, strict=False)).rstrip() for row in rows]
 
 
 def fitting_columns(widths: Sequence[int], width: int | None) -> int:
@@ -54,32 +52,34 @@ def fitting_columns(widths: Sequence[int], width: int | None) -> int:
 
 def _spans(text: str, width: int, indent: int) -> Iterator[Span]:
     """The parts of a text, each within the width; all but the first are indented."""
-    start, first = 0, len(text) - len(text.lstrip())
-    end_of_text = len(text.rstrip())
-    while end_of_text - start > width - (indent if start else 0):
-        end = _end(text, start, start + width - (indent if start else 0), first if not start else start)
-        if end is None:
-            break
+    length = len(text.rstrip())
+    start, least, room = 0, len(text) - len(text.lstrip()), width
+    while length - start > room and (end := _end(text, start, least, start + room)):
         yield start, end
-        start = end + len(text[end:]) - len(text[end:].lstrip())
-    yield start, end_of_text
+        start = least = end + len(text[end:]) - len(text[end:].lstrip())
+        room = width - indent
+    yield start, length
 
 
-def _end(text: str, start: int, limit: int, least: int) -> int | None:
-    """Where a part ends: at the last blank up to the limit, behind the last comma, or at the next of either."""
+def _end(text: str, start: int, least: int, limit: int) -> int | None:
+    """Where a part ends: at the last blank up to the limit, else behind the last comma, else at the next of either.
+
+    None if the rest is one word.
+    """
     blank = text.rfind(" ", least + 1, limit + 1)
-    if blank > start and text[least:blank].strip():
+    if blank > start:
         return len(text[:blank].rstrip())
     comma = text.rfind(",", least + 1, limit)
     if comma > start:
         return comma + 1
-    found = [place for place in (text.find(" ", limit), text.find(",", limit) + 1) if place > start]
-    return min(found) if found and text[min(found) :].strip() else None
+    later = [end for end in (text.find(" ", limit), text.find(",", limit) + 1) if end > start]
+    return min(later, default=None)
 
 
 def _cut(shown: Line, start: int, end: int) -> Line:
     """The pieces of a part."""
-    pieces, at = [], 0
+    pieces: list[tuple[str, Ink]] = []
+    at = 0
     for text, ink in shown:
         piece = text[max(0, start - at) : max(0, end - at)]
         at += len(text)
