@@ -79,13 +79,14 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
 def _leave(report: "Report", *, as_json: bool, fail_on: Level, is_live: bool) -> None:
     """Print the report and exit; an error if no node could be read."""
     from railgauge.topo.findings.cluster.findings import findings
-    from railgauge.topo.render.cluster import cluster_document, report_lines
+    from railgauge.topo.render.cluster import INVENTORY, cluster_document, report_lines
+    from railgauge.topo.render.palette import line
 
     print_warnings(report.warnings)
     if as_json:
         print_json(document("cluster", "", **cluster_document(report)))
     else:
-        print_lines(report_lines(report, terminal_width()))
+        print_lines((*report_lines(report, terminal_width()), line(INVENTORY)))
     if not report.groups:
         raise typer.Exit((UnavailableError if is_live else InputError).exit_status)
     leave_with(tuple(findings(report)), fail_on)

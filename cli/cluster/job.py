@@ -158,7 +158,7 @@ def _beside(launcher: "Store", place: "Place", timeout_s: float) -> "Iterator[St
         try:
             address, port, secret = json.loads(launcher.get(WHERE))
         except (ValueError, TypeError) as error:
-            raise Error(f"rank 0 told no address: {error}") from None
+            raise Error(f"rank 0 sent no address: {error}") from None
         store = TCPStore(address, port, timeout=timeout, secret=secret.encode())
     with contextlib.closing(store):
         yield store

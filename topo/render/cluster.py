@@ -32,7 +32,6 @@ def _report(report: Report) -> Iterator[Row]:
     for group in report.groups:
         yield from _group_lines(group)
     yield from _table([(names, [reason]) for names, reason in unread_by_reason(report.unread)], Ink.STRONG_BAD)
-    yield INVENTORY, "", Ink.QUIET
 
 
 def _not_read(report: Report) -> str:

@@ -65,9 +65,9 @@ def record(finding: Finding) -> dict[str, Any]:
 def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> Iterator[Line]:
     """The worst first, a cause once, then what was not possible and what passed."""
     findings = list(findings)
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for alike in cause_groups(findings, detail):
-        yield from cause_lines(alike, told, detail=detail)
+        yield from cause_lines(alike, seen, detail=detail)
     if detail is not Detail.BRIEF:
         yield from unknown_lines(findings, detail)
         yield from passed_lines(findings, detail)
@@ -96,14 +96,14 @@ def cause_groups(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> 
 
 def cause_lines(
     alike: Sequence[Finding],
-    told: set[tuple[str, str]],
+    seen: set[tuple[str, str]],
     *,
     names_hosts: bool = False,
     detail: Detail = Detail.USUAL,
 ) -> Iterator[Line]:
     """One cause: its first finding, the further devices, and below what follows and how to fix it.
 
-    told: id and text of effects and remedies that were shown, which are not shown again.
+    seen: id and text of effects and remedies that were shown, which are not shown again.
     """
     first, *others = alike
     yield headed(first, names_hosts=names_hosts)
@@ -112,12 +112,12 @@ def cause_lines(
     if others:
         yield _titled("also", _also(others, names_hosts=names_hosts))
     for effect in dict.fromkeys(one.effect for one in alike):
-        if effect and (first.id, _masked(effect)) not in told:
+        if effect and (first.id, _masked(effect)) not in seen:
             yield _titled("effect", effect)
-        told.add((first.id, _masked(effect)))
-    if first.remedy and (first.id, first.remedy) not in told:
+        seen.add((first.id, _masked(effect)))
+    if first.remedy and (first.id, first.remedy) not in seen:
         yield _titled("remedy", first.remedy)
-    told.add((first.id, first.remedy))
+    seen.add((first.id, first.remedy))
 
 
 def headed(one: Finding, *, names_hosts: bool = False) -> Line:
@@ -176,12 +176,15 @@ def unknown_lines(findings: Sequence[Finding], detail: Detail, *, names_hosts: b
     """What could not be checked: by reason, or counted by its kind; an error of railgauge always by itself."""
     unknown = [one for one in findings if one.level is Level.UNKNOWN]
     is_named = detail is Detail.FULL or len(ids_of(unknown, Level.UNKNOWN)) <= FEW
-    by_reason: dict[tuple[str, str], list[str]] = {}
+    by_reason: dict[tuple[str, str, str], list[str]] = {}
     for one in unknown:
         if is_named or one.error:
-            by_reason.setdefault((_who(one, names_hosts=names_hosts), one.message), []).append(one.id)
-    for (who, reason), ids in by_reason.items():
+            key = (_who(one, names_hosts=names_hosts), one.message, one.remedy)
+            by_reason.setdefault(key, []).append(one.id)
+    for (who, reason, remedy), ids in by_reason.items():
         yield _level_line("", Level.UNKNOWN, f"{who}{', '.join(dict.fromkeys(ids))}: {reason}")
+        if remedy:
+            yield _titled("remedy", remedy)
     if not is_named:
         reasons = Counter({one.id: reason_of(one) for one in reversed(unknown)}.values())
         order = ("not captured", "needs root", OTHER_REASON)
