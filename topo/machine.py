@@ -5,9 +5,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.named_source import open_source
@@ -23,16 +24,19 @@ from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.detect.topo_file import heard
+from railgauge.topo.nccl.graph.link_facts import running
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.nccl.paths.paths import Paths, paths
 from railgauge.topo.nccl.settings.hca import plugin_off
-from railgauge.topo.nccl.settings.steering import Steering, read_steering
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
+
+if TYPE_CHECKING:
+    from railgauge.topo.nccl.paths.paths import Paths
+    from railgauge.topo.nccl.settings.steering import Steering
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,7 @@ class Machine:
     `facts`: what there is beyond the topology, of the GPUs that were asked for; None for a topology file. `environment`
     holds NCCL's settings where they apply: on the live machine, and in a capture that was saved with them. `topo_file`:
     the topology file that was given to start from, or that is inspected. `beside`: the machine with which an inspected
-    file is compared; None if it is judged by itself.
+    file is compared; None if it is judged by itself. `expected`: what an operator expects of it.
     """
 
     topology: Topology
@@ -53,6 +57,7 @@ class Machine:
     environment: Mapping[str, str] = field(default_factory=dict)
     topo_file: NamedFile | None = None
     beside: "Machine | None" = None
+    expected: Expectations = NOTHING_EXPECTED
 
     @property
     def reader(self) -> Reader | None:
@@ -60,9 +65,14 @@ class Machine:
         return self.facts.reader if self.facts else None
 
     @cached_property
+    def running(self) -> Topology:
+        """The topology with what its links run at where that is less than NCCL plans with."""
+        return running(self.topology, self.facts)
+
+    @cached_property
     def system(self) -> System:
         """Nodes and links, the ranks being the GPUs."""
-        return build_system(self.topology)
+        return build_system(self.running)
 
     @cached_property
     def denied(self) -> frozenset[tuple[str, str]]:
@@ -87,13 +97,17 @@ class Machine:
         return {setting.name: setting.value for setting in self.known_settings}
 
     @cached_property
-    def steering(self) -> Steering:
+    def steering(self) -> "Steering":
         """Path levels and channel counts that follow from the settings."""
+        from railgauge.topo.nccl.settings.steering import read_steering
+
         return read_steering(self.settings)
 
     @cached_property
-    def paths(self) -> Paths:
+    def paths(self) -> "Paths":
         """The paths between all ends, under the settings."""
+        from railgauge.topo.nccl.paths.paths import paths
+
         return paths(self.system, levels=self.steering.levels, denied=self.denied)
 
     @cached_property

@@ -3,11 +3,13 @@
 
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from railgauge.cli.cluster.options import From, Hostfile, Nodes, Reports
+from railgauge.cli.expect_option import Expect
 from railgauge.cli.findings_output import FOUND, FailOn, Quiet, Verbose, detail_of, leave_if_failed, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json, print_lines, terminal_width
@@ -16,6 +18,7 @@ from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
     from railgauge.cli.cluster.gather import GatherLimits
+    from railgauge.topo.expect.expectations import Expectations
     from railgauge.topo.findings.cluster.examination import Examined
     from railgauge.topo.findings.cluster.folder import NodeFile, Unread
     from railgauge.topo.findings.cluster.reach import ClusterReach
@@ -39,6 +42,7 @@ def check(
     drain: Annotated[
         bool, typer.Option("--drain", help="Print only NODES REASON lines of bad nodes, for scontrol update.")
     ] = False,
+    expect: Expect = None,
     as_json: Json = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -54,6 +58,7 @@ def check(
     """
     from railgauge.cli.cluster.check_file import folder_and_files, write_reports
     from railgauge.cli.cluster.gather import GatherLimits
+    from railgauge.topo.expect.expectations import given
     from railgauge.topo.findings.cards.comparison import NODES_DIFFER
     from railgauge.topo.findings.cluster.folding import folded_findings
     from railgauge.topo.findings.node.rules import RULES, selected
@@ -69,6 +74,7 @@ def check(
     if table + drain + as_json > 1:
         raise UsageError("--table, --drain and --json are different answers: give one")
     folder, reports = folder_and_files(outputs or [])
+    expected = given(expect or ())
     wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
     limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
     with ExitStack() as stack:
@@ -76,7 +82,7 @@ def check(
         gathered = _gathered(nodes, hostfile, source, folder, kept, limits, wanted)
         if gathered is None:
             return  # rank 0 answers
-        report, examined = _examined(gathered.files, gathered.failed)
+        report, examined = _examined(gathered.files, gathered.failed, expected)
         reach, reached = _reached(examined, dict(gathered.files), gathered.asked, timeout_s)
     everything = folded_findings(examined, report, reached)
     found = tuple(one for one in everything if one.finding.id in wanted)
@@ -139,14 +145,16 @@ def _gathered(
     return _Gathered(files, failed, asked)
 
 
-def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report, list[Examined]]":
+def _examined(
+    files: "list[NodeFile]", failed: "list[Unread]", expected: "Expectations"
+) -> "tuple[Report, list[Examined]]":
     from railgauge.cli.cluster.progress import progress
     from railgauge.topo.findings.cluster.comparison import compare
     from railgauge.topo.findings.cluster.examination import examine_node
     from railgauge.topo.findings.cluster.folder import read_files
 
     with progress("examining nodes", [name for name, _ in files]) as on_read:
-        nodes, unread = read_files(files, on_read, examine_node)
+        nodes, unread = read_files(files, on_read, partial(examine_node, expected=expected))
     report = compare(nodes, [*failed, *unread])
     print_warnings(report.warnings)
     return report, [node.seen for node in nodes]

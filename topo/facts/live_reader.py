@@ -19,6 +19,7 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.facts.sources.cuda import live_cuda
     from railgauge.topo.facts.sources.fabric_manager import live_fabric_manager
     from railgauge.topo.facts.sources.gpu_counters import live_gpu_counters
+    from railgauge.topo.facts.sources.gpu_nodes import live_gpu_nodes
     from railgauge.topo.facts.sources.interfaces import live_interfaces
     from railgauge.topo.facts.sources.nccl_settings import live_settings
     from railgauge.topo.facts.sources.nvml import live_nvml
@@ -41,7 +42,11 @@ def live_reader(root: str = "/") -> LiveReader:
     )
     if gpu_bus_ids(reader) or any(os.path.exists(path) for path in DRIVER_SIGNS):
         reader.ask.update(
-            nvml=live_nvml, cuda=live_cuda, fabric_manager=live_fabric_manager, gpu_counters=live_gpu_counters
+            nvml=live_nvml,
+            cuda=live_cuda,
+            fabric_manager=live_fabric_manager,
+            gpu_counters=live_gpu_counters,
+            gpu_nodes=live_gpu_nodes,
         )
     if reader.entries(INFINIBAND):
         reader.ask.update({"verbs": live_verbs, LATER: live_later})

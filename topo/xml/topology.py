@@ -4,26 +4,37 @@
 Read by xml.py, made by scan.py from the sources, turned into the System graph by system.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.placed_element import PlacedElement, place
 
 
+class PciRate(NamedTuple):
+    """What a PCIe link runs at, as the XML spells what it can do: link_speed ("32.0 GT/s PCIe") and link_width."""
+
+    speed: str
+    lanes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Topology:
     """The tree below <system>, its file (None for a scan) and the host's NUMA nodes (empty when unknown).
 
-    `allowed` are the cores that the process which scanned it may use, None when unknown.
+    `allowed` are the cores that the process which scanned it may use, None when unknown. `now`: the PCIe links that run
+    slower than the tree holds, which has what they can do, by host and bus id as a number (link_state.Key); None where
+    nobody asked.
     """
 
     root: Element
     path: str | None = None
     numa: tuple[NumaNode, ...] = ()
     allowed: frozenset[int] | None = None
+    now: Mapping[tuple[str, int], PciRate] | None = None
 
     @cached_property
     def elements(self) -> tuple[PlacedElement, ...]:

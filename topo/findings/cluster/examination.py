@@ -7,6 +7,7 @@ Rules about facts of individual nodes, such as counters, examine each node.
 import hashlib
 from dataclasses import dataclass, replace
 
+from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
 from railgauge.topo.facts.capture import CaptureReader, captured_at
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.files.compression import MAX_TOTAL
@@ -74,18 +75,25 @@ class Examined:
     individual: Individual
 
 
-_known: dict[str, tuple[Machine, tuple[Finding, ...]]] = {}
+_known: dict[tuple[str, str], tuple[Machine, tuple[Finding, ...]]] = {}
+"""By fingerprint and what is expected of all nodes."""
 
 
-def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
+def examine_node(
+    name: str, path: str, recording: Recording | None, *, expected: Expectations = NOTHING_EXPECTED
+) -> Examined:
     """Examine a node by its capture, or by the topology file if it is None. InputError if it is invalid."""
     if recording is None:
         key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
-        shared = _known[key][1] if key in _known else _examined(key, load_machine(path), None)[1]
+        known = key, str(expected)
+        shared = _known[known][1] if known in _known else _examined(known, load_machine(path), None)[1]
         return Examined(name=name, fingerprint=key, shared=shared, own=(), individual=Individual())
     capture, reader = recording
     key = fingerprint(capture)
-    machine, shared = _known[key] if key in _known else _examined(key, recorded(reader), reader)
+    known = key, str(expected)
+    machine, shared = (
+        _known[known] if known in _known else _examined(known, replace(recorded(reader), expected=expected), reader)
+    )
     mine = _as_individual(machine, reader)
     return Examined(
         name=name,
@@ -96,8 +104,10 @@ def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
     )
 
 
-def _examined(key: str, machine: Machine, reader: CaptureReader | None) -> tuple[Machine, tuple[Finding, ...]]:
-    return _known.setdefault(key, (machine, _nameless(check(machine, LASTING if reader else RULES), machine)))
+def _examined(
+    known: tuple[str, str], machine: Machine, reader: CaptureReader | None
+) -> tuple[Machine, tuple[Finding, ...]]:
+    return _known.setdefault(known, (machine, _nameless(check(machine, LASTING if reader else RULES), machine)))
 
 
 def _nameless(findings: tuple[Finding, ...], machine: Machine) -> tuple[Finding, ...]:

@@ -22,7 +22,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
     elif not works and gdr.peer_memory:
         yield RULE.finding(Level.INFO, machine.host, f"{why}; using the peer-memory module (OK)", fix=False, **evidence)
     elif not works:
-        level = Level.WARN if in_reach(machine) else Level.INFO
+        level = Level.FAIL if in_reach(machine) else Level.INFO
         yield RULE.finding(level, machine.host, f"{why}, and no peer-memory module is loaded", **evidence)
 
 

@@ -8,6 +8,7 @@ from railgauge.topo.findings.cards.rdma import PEERMEM_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.gdr_use import by_dma_buf, in_reach, wanted
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 
@@ -31,13 +32,28 @@ def _check(machine: Machine) -> Iterator[Finding]:
     else:
         names = [port.name for port in machine.rdma_ports]
         yield RULE.finding(
-            Level.WARN,
+            Level.FAIL,
             machine.host,
             f"nvidia_peermem not loaded, and DMA-BUF does not work ({why}): {', '.join(names)} reach GPUs through "
             "host memory",
-            effect=once_fixed(machine, [f"{name}.gdr=1" for name in names]),
+            effect=once_fixed(machine, _repair(machine).sets),
             **evidence,
         )
 
 
-RULE = Rule(card=PEERMEM_MISSING, concerns=lambda machine: machine.facts is None or wanted(machine), check=_check)
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    facts = machine.facts
+    if facts is not None and not facts.gdr.peer_memory and by_dma_buf(machine)[0] is False and in_reach(machine):
+        yield _repair(machine)
+
+
+def _repair(machine: Machine) -> Repair:
+    return Repair(subject=machine.host, sets=tuple(f"{port.name}.gdr=1" for port in machine.rdma_ports))
+
+
+RULE = Rule(
+    card=PEERMEM_MISSING,
+    concerns=lambda machine: machine.facts is None or wanted(machine),
+    check=_check,
+    repairs=_repairs,
+)

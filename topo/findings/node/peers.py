@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from itertools import combinations, takewhile
 
+from railgauge.topo.facts import pci_devices
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import link_facts
@@ -11,7 +12,7 @@ from railgauge.topo.nccl.graph import link_facts
 
 def gpus(machine: Machine) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    return link_facts.gpus(machine.sources)
+    return pci_devices.gpus(machine.sources)
 
 
 def nics(machine: Machine) -> list[PciFunction]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from railgauge.topo.findings.file_rule import FileRule, guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import SinceBaseline
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.machine import Machine
 
 
@@ -24,6 +25,10 @@ def _always(_: Machine) -> bool:
     return True
 
 
+def _no_repairs(_: Machine) -> Iterable[Repair]:
+    return ()
+
+
 def _any_baseline(_: SinceBaseline) -> bool:
     return True
 
@@ -37,12 +42,14 @@ class Rule(FileRule[Machine]):
     """A rule about a machine, with its prerequisites.
 
     needs: its prerequisites. concerns: whether it applies to a machine; nothing is reported if it does not.
-    asking: its check from the cost ASKING on; None if that is the same.
+    asking: its check from the cost ASKING on; None if that is the same. repairs: what would undo the faults it finds,
+    for prices (effect.py).
     """
 
     needs: tuple[Need, ...] = (Need.MACHINE,)
     concerns: Callable[[Machine], bool] = _always
     asking: Callable[[Machine], Iterable[Finding]] | None = None
+    repairs: Callable[[Machine], Iterable[Repair]] = _no_repairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ from railgauge.topo.findings.card import cards
 from railgauge.topo.findings.detectors import found_in
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
+from railgauge.topo.findings.node.consequences import with_causes
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import ComparisonRule, Rule, at_cost, examine
 from railgauge.topo.machine import Machine
 
@@ -21,8 +23,13 @@ def check(
 ) -> tuple[Finding, ...]:
     """What the rules find, the worst first, each level in the order of the rules."""
     since = SinceBaseline(machine=machine, baseline=baseline) if baseline else None
-    found = [_placed(finding, machine) for rule in rules for finding in examine(rule, machine, since)]
+    found = with_causes([_placed(finding, machine) for rule in rules for finding in examine(rule, machine, since)])
     return tuple(sorted(found, key=lambda finding: SHOWN.index(finding.level)))
+
+
+def repairs(machine: Machine) -> tuple[Repair, ...]:
+    """What would undo the faults of a machine that have a price."""
+    return tuple(repair for rule in RULES if isinstance(rule, Rule) for repair in rule.repairs(machine))
 
 
 def _placed(finding: Finding, machine: Machine) -> Finding:

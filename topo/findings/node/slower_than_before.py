@@ -5,13 +5,12 @@ import re
 from collections.abc import Iterator
 
 from railgauge.topo.compare.change import Change
-from railgauge.topo.errors import Error, InputError
+from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.comparison import SLOWER_THAN_BEFORE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import SinceBaseline
 from railgauge.topo.findings.node.rule import ComparisonRule
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.graph.link_facts import lanes_short
 from railgauge.topo.nccl.graph.model import PATH_TYPES
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -98,13 +97,9 @@ def as_finding(rule: ComparisonRule, level: Level, change: Change) -> Finding:
 
 def _predicted(machine: Machine, before: Machine, nodes: int) -> Finding | None:
     """The bus bandwidth if it is lower than before; None without a prediction, as for a single GPU."""
-    from railgauge.topo.findings.node.effect import compared, with_edits
+    from railgauge.topo.findings.node.effect import compared
 
-    try:
-        then, since = (with_edits(one, _as_they_run(one)) for one in (before, machine))
-    except Error:
-        return None
-    found = compared(then, since, nodes=nodes)
+    found = compared(before, machine, nodes=nodes)
     if found is None:
         return None
     was, now = found.before.rows[-1].busbw_gb_per_s, found.after.rows[-1].busbw_gb_per_s
@@ -118,13 +113,6 @@ def _predicted(machine: Machine, before: Machine, nodes: int) -> Finding | None:
         before_gb_per_s=round(was, 1),
         after_gb_per_s=round(now, 1),
     )
-
-
-def _as_they_run(machine: Machine) -> list[str]:
-    """The edits that give links their current lanes, if fewer than both ends support."""
-    planned = {pci.get("busid") for pci in machine.topology.root.walk() if pci.name == "pci"}
-    short = lanes_short(machine.facts) if machine.facts else {}
-    return [f"{bus_id}.width={lanes}" for bus_id, lanes in short.items() if bus_id in planned]
 
 
 RULE = ComparisonRule(card=SLOWER_THAN_BEFORE, check=_check)

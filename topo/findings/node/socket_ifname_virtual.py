@@ -31,7 +31,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
         if _is_virtual(machine, name):
             serious = place == 0 and bool(real)
             yield RULE.finding(
-                Level.WARN if serious else Level.INFO,
+                Level.FAIL if serious else Level.INFO,
                 name,
                 f"NCCL uses {name} for {'its bootstrap' if place == 0 else 'sockets, among others'}, {_instead(real)}",
                 fix=bool(real),

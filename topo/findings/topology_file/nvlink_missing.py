@@ -41,7 +41,8 @@ def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None,
         message = f"{state.count} NVLinks; most GPUs of this kind have {state.full}"
         effect = f"{(state.full - state.count) * each:g} GB/s less than its siblings"
     evidence: dict[str, Any] = {"count": state.count, "listed" if listed else "usual": state.full}
-    return rule.finding(Level.WARN, state.gpu.bus_id, message, effect=effect, line=line, **evidence)
+    level = Level.WARN if state.count else Level.FAIL
+    return rule.finding(level, state.gpu.bus_id, message, effect=effect, line=line, **evidence)
 
 
 RULE = TopologyFileRule(card=NVLINK_MISSING, check=_check)

@@ -19,6 +19,7 @@ from railgauge.topo.link_state import PciState, Rate, Reason, first_of_each_card
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_links
 
+HALF = 0.5
 RUNNING = (Reason.ENDS_LANES, Reason.ENDS_SPEED)
 
 
@@ -32,6 +33,17 @@ def _check(file: Machine) -> Iterator[Finding]:
             yield _running(state) if state.reason in RUNNING else below_peers(RULE, state, state.link.line)
 
 
+def severity(state: PciState) -> Level:
+    """FAIL for a link that carries half of what it should, or less; its speed counts only if that is the fault."""
+    now, full = state.link.now or Rate(), state.full
+    shares = {
+        Reason.ENDS_LANES: (now.lanes, full.lanes),
+        Reason.ENDS_SPEED: (now.gt_per_s, full.gt_per_s),
+    }
+    here, whole = shares.get(state.reason or Reason.TWINS, (state.link.gb_per_s, state.full_gb_per_s))
+    return Level.FAIL if (here or 0) <= HALF * (whole or 0) else Level.WARN
+
+
 def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -> Finding:
     """A finding about a link that supports less than its siblings, its ports, or a link below it."""
     link, full = state.link, state.full_gb_per_s
@@ -42,7 +54,7 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
         Reason.BELOW: f"a single link below it carries {full:g} GB/s",
     }
     return rule.finding(
-        Level.WARN,
+        severity(state),
         link.bus_id,
         f"its link is {link.can.text}, {beside[state.reason or Reason.TWINS]}",
         effect=f"{full:g} -> {link.gb_per_s:g} GB/s for this device",
@@ -78,7 +90,7 @@ def _running(state: PciState) -> Finding:
     link, now = state.link, state.link.now or Rate()
     share = (now.gbit_per_s or 0) / (link.can.gbit_per_s or 1)
     return RULE.finding(
-        Level.WARN,
+        severity(state),
         link.bus_id,
         f"its link is {link.can.text} in the file, and runs {now.text} on the machine",
         effect=f"{link.gb_per_s:g} -> {link.gb_per_s * share:g} GB/s for this device" if 0 < share < 1 else "",

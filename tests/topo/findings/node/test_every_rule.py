@@ -208,6 +208,12 @@ TABLE = {
         lambda: case(DGX),
         lambda: case(DGX, facts={"affinity": None}),
     ),
+    "numa-node-missing": Row(
+        Level.WARN,
+        lambda: case("pcie-no-numa"),
+        lambda: case("pcie-no-switch"),
+        lambda: without_pci("pcie-no-numa"),
+    ),
     "cpu-governor": Row(Level.WARN, lambda: governor("powersave"), lambda: governor("performance"), lambda: case(DGX)),
     "ib-port-down": Row(
         Level.WARN,
