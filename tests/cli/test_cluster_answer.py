@@ -54,7 +54,7 @@ def test_the_first_line_names_every_node_that_is_not_clean(fleet):
 def test_causes_have_their_nodes_and_what_follows_is_below(fleet):
     lines = answer(fleet).splitlines()
     start = lines.index(
-        "WARN ib-port-down: gpu[04-05] (2 of 8 nodes): mlx5_3:1: state DOWN, physical state Polling: "
+        "FAIL ib-port-down: gpu[04-05] (2 of 8 nodes): mlx5_3:1: state DOWN, physical state Polling: "
         "NCCL does not use it; 7 of its kind are up"
     )
     below = [line for line in lines[start + 1 : start + 6] if line.startswith("    follows: ")]
@@ -79,7 +79,7 @@ def test_a_node_a_line(fleet):
     assert head.split() == ["node", "verdict", "cause", "device", "more", "message"]
     assert [row.split()[0] for row in rows] == [f"gpu{number:02}" for number in range(1, 9)]
     assert rows[0].split() == ["gpu01", "clean"]
-    assert rows[3].split()[1:4] == ["WARN", "ib-port-down", "mlx5_3:1"]
+    assert rows[3].split()[1:4] == ["FAIL", "ib-port-down", "mlx5_3:1"]
     assert rows[7].split()[1:3] == ["not", "read"]
 
 
@@ -88,7 +88,7 @@ def test_lines_for_scontrol_are_words_of_a_shell(fleet, tmp_path):
     words = [shlex.split(line) for line in text.splitlines()]
     assert {nodes: reason.split(": ")[1] for nodes, reason in words} == {
         "gpu[02,07]": "pcie-link-degraded",
-        "gpu03": "nodes-differ",
+        "gpu03": "gpu-lost",
         "gpu[04-05]": "ib-port-down",
         "gpu06": "nvlink-missing",
     }
@@ -100,7 +100,8 @@ def test_lines_for_scontrol_are_words_of_a_shell(fleet, tmp_path):
 
 def test_only_nodes_at_the_level_of_fail_on_are_drained(fleet):
     done = in_process("cluster", "check", "--from", fleet, "--drain", "--fail-on", "FAIL")
-    assert done.stdout == ""
+    assert done.stdout
+    assert "nvlink-missing" not in done.stdout
     assert "gpu08: not read, so not listed" in done.stderr
 
 
@@ -125,7 +126,7 @@ def test_the_document_has_each_nodes_verdict(fleet, tmp_path):
     assert {row["node"]: row["verdict"] for row in rows} == verdicts
     assert ("gpu05", "ib-port-down") in {(row["node"], row["id"]) for row in rows}
     metrics = (tmp_path / "r.prom").read_text().splitlines()
-    assert 'railgauge_finding{id="ib-port-down",level="WARN",subject="mlx5_3:1",host="gpu05"} 1' in metrics
+    assert 'railgauge_finding{id="ib-port-down",level="FAIL",subject="mlx5_3:1",host="gpu05"} 1' in metrics
     assert 'railgauge_cluster_nodes{verdict="clean"} 1' in metrics
     assert len(metrics) == len(set(metrics))
     assert metrics[-1] == "# EOF"
@@ -140,7 +141,7 @@ def test_the_page_has_a_picture_of_rails_and_nodes_and_does_not_overflow(fleet, 
     labels = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text") if text.get("class") == "label"]
     assert labels == ["gpu01", "gpu[02,07] (2)", "gpu03", "gpu[04-05] (2)", "gpu06", "gpu08"]
     states = [dot.get("class") for dot in drawn.iter("{http://www.w3.org/2000/svg}circle")]
-    assert (states.count("missing"), states.count("WARN"), states.count("unread")) == (1, 3, 1)
+    assert (states.count("missing"), states.count("WARN"), states.count("unread")) == (1, 1, 1)
     assert len(re.findall("<table>", page)) == len(re.findall('<div class="scroll"><table>', page))
     assert "figure, .scroll { margin: 0; overflow-x: auto }" in page
     titles = re.findall("<h2>(.*?)</h2>", page)

@@ -20,7 +20,7 @@ from railgauge.topo.render.findings import (
     Detail,
     cause_groups,
     cause_lines,
-    headed,
+    follows_line,
     passed_lines,
     record,
     summary,
@@ -203,11 +203,7 @@ def _cause_lines(answer: ClusterAnswer, detail: Detail) -> Iterator[Line]:
         if detail is Detail.USUAL:
             for one in alike:
                 for follows in below[id(one)]:
-                    yield _indented(headed(_named(follows, answer.count), names_hosts=True))
-
-
-def _indented(shown: Line) -> Line:
-    return (("    follows: ", Ink.QUIET), *shown)
+                    yield follows_line(_named(follows, answer.count), names_hosts=True)
 
 
 def _all_lines(found: Sequence[Folded], count: int) -> Iterator[Line]:

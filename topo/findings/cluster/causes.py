@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_NIC_FAR
-from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
+from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST
+from railgauge.topo.findings.cards.rdma import NIC_LOST
 from railgauge.topo.findings.cluster.comparison import PRESENCE
 from railgauge.topo.findings.cluster.folding import Folded, of_nodes
 from railgauge.topo.findings.cluster.words import PATH_TYPE
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.values.number import natural
 
 LOUD = (Level.FAIL, Level.WARN, Level.INFO)
@@ -24,8 +25,8 @@ NAME = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|[A-Za-z][A-Z
 """A device's name: a bus id, GPU3, mlx5_0, enp41s0f0np0."""
 DRIVER_FACTS = ("CUDA", "open kernel modules")
 """Facts of a host that come with its driver."""
-FOLLOWS = {GPU_NIC_FAR.id: IB_PORT_DOWN.id}
-"""Ids that follow from another id on the same node."""
+LOST = {"GPU": GPU_LOST.id, "NIC": NIC_LOST.id}
+"""By the name of a missing device: the finding of its node that says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ def devices(finding: Finding) -> frozenset[str]:
 def _cause(one: Finding, place: int, name: str, loud: Sequence[Folded]) -> int | None:
     """The place of the finding that another one on the same node follows from in the end; None if it stands for itself.
 
-    No two follow from each other: only path types follow from differences.
+    No two follow from each other: only path types follow from differences, and the rules of a node name causes alone.
     """
-    if not _is_difference(one) and one.id not in FOLLOWS:
+    if not _is_difference(one) and FOLLOWS_FROM not in one.evidence:
         return None
     others = [(at, other.finding) for at, other in enumerate(loud) if at != place and name in other.names]
     found = next((at for at, other in others if _follows(one, other)), None)
@@ -90,14 +91,15 @@ def _cause(one: Finding, place: int, name: str, loud: Sequence[Folded]) -> int |
 
 def _follows(one: Finding, other: Finding) -> bool:
     if not _is_difference(one):
-        return FOLLOWS[one.id] == other.id
+        return [other.id, other.subject] == list(one.evidence[FOLLOWS_FROM])
     if one.evidence.get("what") == PATH_TYPE:
         return other.level in BAD and other.evidence.get("what") != PATH_TYPE and _breaks_path(one, other)
     if one.evidence.get("what") in DRIVER_FACTS:
         return other.id == DRIVER_MISMATCH.id
     if _is_difference(other):
         return False
-    return one.id == other.id or bool(devices(one) & devices(other))
+    is_lost = one.evidence.get("what") == PRESENCE and LOST.get(one.message[:3]) == other.id
+    return is_lost or one.id == other.id or bool(devices(one) & devices(other))
 
 
 def _breaks_path(path: Finding, other: Finding) -> bool:

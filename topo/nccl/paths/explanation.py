@@ -17,9 +17,9 @@ class Explanation:
 
     `decider` is the first link that makes the type what it is, None if no single one does. `limits` are the links that
     run at the least bandwidth, empty if nothing limits. `wired` is the path by the physical links. `peer` is for two
-    GPUs, `sending` and `receiving` (GPUDirect RDMA, by the GPU's view) for a GPU and a NIC; None for other ends. `asked`:
-    NVML reported the peer access between GPUs. `small_packets`: Intel CPUs split what a GPU sends, `reverse`: writes
-    into an old GPU also load the reverse link.
+    GPUs, `sending` and `receiving` (GPUDirect RDMA, by the GPU's view) for a GPU and a NIC; None for other ends.
+    `asked`: NVML reported the peer access between GPUs. `small_packets`: Intel CPUs split what a GPU sends, `reverse`:
+    writes into an old GPU also load the reverse link.
     """
 
     source: Node

@@ -42,6 +42,8 @@ def test_paths_follow_from_the_gpu_that_is_missing_and_in_the_end_from_its_loss(
     lost = found("gpu1", "gpu-gone", "0000:61:00.0", "is on PCI but not in NVML", Level.FAIL)
     missing = differs("gpu1", "0000:61:00.0", "GPU3 (0000:61:00.0) is missing, 7 of 8 nodes have it", "presence")
     path = differs("gpu1", "GPU4 - mlx5_6", "GPU4 - mlx5_6: SYS, 7 of 8 nodes PIX", "path type")
+    named = found("gpu1", "gpu-lost", "GPU below 0000:5c:00.0", "not on PCI", Level.FAIL)
+    assert [(one[0], len(one[2])) for one in shown(named, missing, path)] == [("gpu-lost", 2)]
     assert [(one[0], len(one[2])) for one in shown(missing, path)] == [("nodes-differ", 1)]
     assert [(one[0], len(one[2])) for one in shown(lost, missing, path)] == [("gpu-gone", 2)]
     assert [one[0] for one in shown(path)] == ["nodes-differ"]
