@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge env: the NCCL settings in force on a machine, and the effect of each."""
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.findings_output import leave_if_failed
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Json, SaveCapture, open_machine
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def env(
     """Show the NCCL settings in force, their origin, their effect on this machine, and whether each helps."""
     from railgauge.topo.findings.settings.judgement import judge
     from railgauge.topo.findings.settings.selection import select
+    from railgauge.topo.render.header import machine_lines
+    from railgauge.topo.render.palette import line
     from railgauge.topo.render.settings import settings_document, settings_lines
 
     given = tuple(_setting(text) for text in asked or ())
@@ -44,7 +47,8 @@ def env(
     if as_json:
         print_json(document("env", machine.host, **settings_document(judged, now, unset, known=known)))
     else:
-        print("\n".join(settings_lines(judged, now, known=known)))
+        print_lines(machine_lines(machine, os.path.basename(source or "this machine")))
+        print_lines(map(line, settings_lines(judged, now, known=known)))
     leave_if_failed([one.failure for one in judged if one.failure])
 
 

@@ -3,13 +3,16 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.output import print_lines
-from railgauge.topo.errors import INTERNAL
+from railgauge.topo.errors import INTERNAL, UsageError
 from railgauge.topo.findings.finding import Finding, Level, at_or_above
+
+if TYPE_CHECKING:
+    from railgauge.topo.render.findings import Detail
 
 LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
 
@@ -24,6 +27,8 @@ def _level(text: str) -> Level:
 FailOn = Annotated[
     Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit with status 1 at this level or worse.")
 ]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show each finding, what passed and what is unknown.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show only FAIL and WARN, a line each.")]
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
@@ -44,8 +49,17 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
         raise typer.Exit(FOUND)
 
 
-def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
-    """Print the findings in order, at most `most`, and a line that counts all; in colour on a terminal."""
-    from railgauge.topo.render.findings import finding_lines
+def detail_of(*, verbose: bool, quiet: bool) -> "Detail":
+    """How much is shown. UsageError for both."""
+    from railgauge.topo.render.findings import Detail
 
-    print_lines(finding_lines(findings, most))
+    if verbose and quiet:
+        raise UsageError("-v shows more and -q less: give one")
+    return Detail.FULL if verbose else Detail.BRIEF if quiet else Detail.USUAL
+
+
+def print_findings(findings: Sequence[Finding], most: int | None = None, detail: "Detail | None" = None) -> None:
+    """Print the findings, the worst first, at most `most`, and a line that counts all; in colour on a terminal."""
+    from railgauge.topo.render.findings import Detail, finding_lines
+
+    print_lines(finding_lines(findings, most, detail or Detail.USUAL))

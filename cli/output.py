@@ -65,8 +65,9 @@ def check_folders(paths: Sequence[str]) -> None:
 
 
 def print_lines(lines: "Iterable[Line]") -> None:
-    """Lines on stdout, in colour where that is a terminal."""
+    """Lines on stdout; on a terminal in colour and wrapped to its width, else each as it is."""
     from railgauge.topo.render.palette import text_of
+    from railgauge.topo.render.wrapping import wrapped
 
     if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR")):
         for line in lines:
@@ -76,9 +77,16 @@ def print_lines(lines: "Iterable[Line]") -> None:
 
     from railgauge.cli.terminal import console
 
-    out = console()
-    for line in lines:
+    out, width = console(), terminal_width()
+    for line in (part for whole in lines for part in wrapped(whole, width)):
         out.print(Text.assemble(*((text, str(ink)) for text, ink in line)))
+
+
+def print_text(text: str) -> None:
+    """Several lines without colour, printed in the same way."""
+    from railgauge.topo.render.palette import line
+
+    print_lines(line(one) for one in text.split("\n"))
 
 
 def write_text(path: str, text: str) -> None:

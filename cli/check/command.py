@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.expect_option import Expect
-from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
+from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_if_failed, leave_with
 from railgauge.cli.machine_options import (
     HELP_OPTIONS,
     From,
@@ -62,6 +62,8 @@ def check(
         typer.Option("-o", metavar="FILE", help="Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of this machine, or of the one in --from, before a job hits them."""
@@ -73,6 +75,7 @@ def check(
     from railgauge.topo.findings.node.rules import chosen
     from railgauge.topo.render.check import check_lines
 
+    detail = detail_of(verbose=verbose, quiet=quiet)
     if output is not None:
         if as_json:
             raise UsageError("-o selects the format by the suffix: leave --json out, or name a .json file")
@@ -98,11 +101,12 @@ def check(
     if profile is not None:
         write_profile(profile, machine, findings)
     answer = CheckAnswer(machine, findings, compared)
+    name = os.path.basename(source or "this machine")
     if output is not None:
-        write_findings(output, answer, os.path.basename(source or "this machine"))
+        write_findings(output, answer, name)
     elif as_json:
         print_json(findings_document(answer))
     else:
-        print_lines(check_lines(findings, compared))
+        print_lines(check_lines(machine, findings, compared, name=name, detail=detail))
     leave_if_failed(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)

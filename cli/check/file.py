@@ -60,15 +60,17 @@ def write_findings(path: str, answer: CheckAnswer, name: str) -> None:
 
 
 def _page(answer: CheckAnswer, name: str) -> str:
+    from railgauge.topo.render.header import machine_header
     from railgauge.topo.render.matrix import matrix
     from railgauge.topo.render.picture import page
     from railgauge.topo.render.picture.from_system import picture
 
     machine = answer.machine
     topology, facts = machine.topology, machine.facts
+    about = (machine_header(machine, name), time.strftime("checked %Y-%m-%d %H:%M:%S UTC", time.gmtime()))
     try:
         drawn = picture(machine.system, topology, facts, name=name)
     except InputError:  # the file contradicts itself; a finding reports it
-        return page.without_picture(name, answer.findings, answer.gone)
+        return page.without_picture(name, answer.findings, answer.gone, about)
     shown = matrix(machine.system, topology, facts)
-    return page.dumps(drawn, shown, machine.warnings, answer.findings, answer.gone)
+    return page.dumps(drawn, shown, machine.warnings, answer.findings, answer.gone, about)

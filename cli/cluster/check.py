@@ -2,89 +2,147 @@
 """railgauge cluster check: finds the problems of each node, and those between nodes."""
 
 import tempfile
-from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
+from railgauge.cli.cluster.options import From, Hostfile, Nodes, Reports
 from railgauge.cli.expect_option import Expect
-from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
+from railgauge.cli.findings_output import FOUND, FailOn, Quiet, Verbose, detail_of, leave_if_failed, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
-from railgauge.cli.output import document, print_json, print_lines
+from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
+    from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.topo.expect.expectations import Expectations
     from railgauge.topo.findings.cluster.examination import Examined
     from railgauge.topo.findings.cluster.folder import NodeFile, Unread
-    from railgauge.topo.findings.cluster.folding import Folded
     from railgauge.topo.findings.cluster.reach import ClusterReach
     from railgauge.topo.findings.cluster.report import Report
     from railgauge.topo.findings.cluster.rules.reachability import Reached
+    from railgauge.topo.render.cluster_check import ClusterAnswer
 
 
 def check(
     nodes: Nodes = None,
     hostfile: Hostfile = None,
     source: From = None,
-    output: Kept = None,
+    outputs: Reports = None,
     timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
     fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print a line for each node: verdict and worst cause.")
+    ] = False,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Print only NODES REASON lines of bad nodes, for scontrol update.")
+    ] = False,
     expect: Expect = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of each node, the nodes that differ from the majority, and mismatches between nodes.
 
-    Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and checked here; then each
-    connects to all others over the interfaces that NCCL would use.
+    Without -w and --hostfile: as srun or mpirun started it, each process captures its node and rank 0 answers;
+    else the nodes of the Slurm allocation, over ssh. Each node is captured and checked; over ssh, each then connects to
+    all others over the interfaces that NCCL would use.
+
+    Exit status 1 also if a node could not be read.
     """
+    from railgauge.cli.cluster.check_file import folder_and_files, write_reports
     from railgauge.cli.cluster.gather import GatherLimits
-    from railgauge.cli.cluster.gathered_files import gathered_files
-    from railgauge.cli.cluster.nodes import destinations
     from railgauge.topo.expect.expectations import given
     from railgauge.topo.findings.cards.comparison import NODES_DIFFER
-    from railgauge.topo.findings.cluster.folder import CAPTURES, node_files
     from railgauge.topo.findings.cluster.folding import folded_findings
-    from railgauge.topo.findings.cluster.rules.reachability import TRIED
     from railgauge.topo.findings.node.rules import RULES, selected
-    from railgauge.topo.render.findings import record
+    from railgauge.topo.render.cluster_check import (
+        ClusterAnswer,
+        cluster_check_document,
+        cluster_check_lines,
+        table_lines,
+    )
     from railgauge.topo.render.reach import matrix_lines, matrix_record
 
+    detail = detail_of(verbose=verbose, quiet=quiet)
+    if table + drain + as_json > 1:
+        raise UsageError("--table, --drain and --json are different answers: give one")
+    folder, reports = folder_and_files(outputs or [])
     expected = given(expect or ())
     wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
     limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
-    asked: dict[str, str] = {}
-    failed: list[Unread] = []
     with ExitStack() as stack:
-        if source is not None:
-            if nodes or hostfile or output:
-                raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile and -o out")
-            files = list(node_files(source))
-        else:
-            folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
-            asked = destinations(nodes, hostfile) if wanted & {rule.id for rule in TRIED} else {}
-            files, failed = gathered_files(nodes, hostfile, folder, [CAPTURES[0]], limits)
-        report, examined = _examined(files, failed, expected)
-        reach, reached = _reached(examined, dict(files), asked, timeout_s)
+        kept = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
+        gathered = _gathered(nodes, hostfile, source, folder, kept, limits, wanted)
+        if gathered is None:
+            return  # rank 0 answers
+        report, examined = _examined(gathered.files, gathered.failed, expected)
+        reach, reached = _reached(examined, dict(gathered.files), gathered.asked, timeout_s)
     everything = folded_findings(examined, report, reached)
     found = tuple(one for one in everything if one.finding.id in wanted)
-    count = sum(len(group.nodes) for group in report.groups)
+    answer = ClusterAnswer(found, report, examined)
+    matrix = {"reach": matrix_record(reach)} if reach else {}
+    content = document("findings", "", **cluster_check_document(answer), **matrix)
+    write_reports(reports, answer, content)
     if as_json:
-        matrix = {"reach": matrix_record(reach)} if reach else {}
-        print_json(document("findings", "", findings=[record(one.finding) for one in found], **matrix))
-    else:
-        _print(found, count, len(report.unread), matrix_lines(reach) if reach else ())
+        print_json(content)
+    elif drain:
+        _print_drain(answer, fail_on)
+    elif table:
+        print_lines(table_lines(answer, terminal_width()))
+    elif not reports:
+        print_lines(cluster_check_lines(answer, list(matrix_lines(reach)) if reach else [], detail))
     leave_if_failed([one.finding for one in everything if one.finding.id in {*wanted, NODES_DIFFER.id}])
     if not report.groups:
         raise typer.Exit((UnavailableError if source is None else InputError).exit_status)
     leave_with(tuple(one.finding for one in found), fail_on)
+    if report.unread:
+        raise typer.Exit(FOUND)
+
+
+class _Gathered(NamedTuple):
+    """The nodes' files, the nodes without one, and the ssh destinations of those that can test whom they reach."""
+
+    files: "list[NodeFile]"
+    failed: "list[Unread]"
+    asked: dict[str, str]
+
+
+def _gathered(
+    nodes: str | None,
+    hostfile: str | None,
+    source: str | None,
+    given: str | None,
+    folder: str,
+    limits: "GatherLimits",
+    wanted: set[str],
+) -> _Gathered | None:
+    """The files of all nodes, kept in a folder (`given` if the user named it); None on a rank that has sent its own."""
+    from railgauge.topo.findings.cluster.folder import CAPTURES, node_files
+
+    if source is not None:
+        if nodes or hostfile or given:
+            raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile and -o FOLDER out")
+        return _Gathered(list(node_files(source)), [], {})
+    if nodes is None and hostfile is None:
+        from railgauge.cli.cluster.job import files_of_job, place_in_job
+
+        if place := place_in_job():
+            found = files_of_job(place, folder, limits.timeout_s)
+            return _Gathered(*found, {}) if found else None
+    from railgauge.cli.cluster.gathered_files import gathered_files
+    from railgauge.cli.cluster.nodes import destinations
+    from railgauge.topo.findings.cluster.rules.reachability import TRIED
+
+    asked = destinations(nodes, hostfile) if wanted & {rule.id for rule in TRIED} else {}
+    files, failed = gathered_files(nodes, hostfile, folder, [CAPTURES[0]], limits)
+    return _Gathered(files, failed, asked)
 
 
 def _examined(
@@ -95,7 +153,7 @@ def _examined(
     from railgauge.topo.findings.cluster.examination import examine_node
     from railgauge.topo.findings.cluster.folder import read_files
 
-    with progress("examining nodes", len(files)) as on_read:
+    with progress("examining nodes", [name for name, _ in files]) as on_read:
         nodes, unread = read_files(files, on_read, partial(examine_node, expected=expected))
     report = compare(nodes, [*failed, *unread])
     print_warnings(report.warnings)
@@ -116,16 +174,17 @@ def _reached(
 
     plan = planned(nodes, paths)
     endpoints = {node.name: node.individual.endpoints for node in nodes}
-    with progress("testing reachability", len(nodes)) as on_done:
+    with progress("testing reachability", [node.name for node in nodes]) as on_done:
         reach = try_reach(asked, endpoints, crossings(nodes, plan), timeout_s, on_done)
     return reach, judge(reach, plan)
 
 
-def _print(found: "tuple[Folded, ...]", nodes: int, unread: int, matrix: Iterable[str]) -> None:
-    from railgauge.topo.render.findings import cluster_lines, summary
+def _print_drain(answer: "ClusterAnswer", fail_on: Level) -> None:
+    """The nodes to drain; those that were not read are named on stderr."""
+    from railgauge.topo.findings.cluster.report import unread_by_reason
+    from railgauge.topo.render.cluster_check import drain_lines
 
-    print(f"{nodes} node{'' if nodes == 1 else 's'} read{f', {unread} not' if unread else ''}")
-    for line in matrix:
-        print(line)
-    print_lines(cluster_lines(found, nodes + unread))
-    print(summary([one.finding for one in found]))
+    for text in drain_lines(answer, fail_on):
+        print(text)
+    unread = unread_by_reason(answer.report.unread)
+    print_warnings(tuple(f"{names}: not read, so not listed: {reason}" for names, reason in unread))

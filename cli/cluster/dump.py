@@ -33,6 +33,8 @@ def dump(
 ) -> None:
     """Gather all nodes, group equal ones, and show which nodes differ from the majority and how.
 
+    Only inventory is compared, so equal nodes may all have the same fault: cluster check looks for faults.
+
     Without -w and --hostfile: the nodes of the Slurm allocation.
 
     --fail-on: a node that differs is WARN, one that could not be read UNKNOWN.
@@ -69,7 +71,7 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
     from railgauge.topo.findings.cluster.comparison import compare
     from railgauge.topo.findings.cluster.folder import read_files
 
-    with progress("reading nodes", len(files)) as on_read:
+    with progress("reading nodes", [name for name, _ in files]) as on_read:
         nodes, unread = read_files(files, on_read)
     return compare(nodes, [*failed, *unread])
 
@@ -77,13 +79,14 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
 def _leave(report: "Report", *, as_json: bool, fail_on: Level, is_live: bool) -> None:
     """Print the report and exit; an error if no node could be read."""
     from railgauge.topo.findings.cluster.findings import findings
-    from railgauge.topo.render.cluster import cluster_document, report_lines
+    from railgauge.topo.render.cluster import INVENTORY, cluster_document, report_lines
+    from railgauge.topo.render.palette import line
 
     print_warnings(report.warnings)
     if as_json:
         print_json(document("cluster", "", **cluster_document(report)))
     else:
-        print_lines(report_lines(report, terminal_width()))
+        print_lines((*report_lines(report, terminal_width()), line(INVENTORY)))
     if not report.groups:
         raise typer.Exit((UnavailableError if is_live else InputError).exit_status)
     leave_with(tuple(findings(report)), fail_on)

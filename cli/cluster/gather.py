@@ -3,7 +3,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ class Gathered:
 
 
 def gather(
-    nodes: Mapping[str, str], folder: str, ending: str, limits: GatherLimits, on_done: Callable[[int], None]
+    nodes: Mapping[str, str], folder: str, ending: str, limits: GatherLimits, on_done: Callable[[Iterable[str]], None]
 ) -> Gathered:
     """Get the file of that ending from all nodes (`nodes`: ssh destinations by name).
 
@@ -73,7 +73,7 @@ def gather(
         else:
             write_file(os.path.join(folder, name + ending), given)
             noisy.extend([name] if noise else [])
-        on_done(1)
+        on_done([name])
 
     run_on(
         list(names),

@@ -17,7 +17,7 @@ def gathered_files(
     make_folder(folder)
     failed: list[Unread] = []
     for ending in endings:
-        with progress("asking nodes", len(asked)) as on_done:
+        with progress("waiting for nodes", list(asked)) as on_done:
             gathered = gather(asked, folder, ending, limits, on_done)
         _warn_of_noise(gathered.noisy)
         missing = gathered.failed

@@ -13,6 +13,14 @@ From = Annotated[
     str | None,
     typer.Option("--from", metavar="FOLDER", help="Read NODE.tar.zst and NODE.xml from this folder."),
 ]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o",
+        metavar="FOLDER|FILE",
+        help="Keep the nodes' files in FOLDER; or write .html, .prom, .csv, .json; repeatable.",
+    ),
+]
 Kept = Annotated[
     str | None, typer.Option("-o", metavar="FOLDER", help="Keep the files of the nodes as FOLDER/NODE.tar.zst.")
 ]

@@ -34,11 +34,11 @@ def try_reach(
     nodes: Mapping[str, Sequence[Endpoint]],
     across: frozenset[Rail],
     timeout_s: float,
-    on_done: Callable[[int], None],
+    on_done: Callable[[Iterable[str]], None],
 ) -> ClusterReach:
     """Have all nodes try all others within the timeout; `destinations`: ssh destinations by name.
 
-    `on_done` is called with the number of nodes that are newly done.
+    `on_done` is called with the names of nodes that are newly done.
     """
     ready_s = min(timeout_s * READY_SHARE, READY_MOST_S)
     task = ReachTask(
@@ -63,7 +63,9 @@ def try_reach(
 class _Asked(Listener):
     """Sends all nodes the ports of the others once all listen, and hangs up once all have tried."""
 
-    def __init__(self, names: Mapping[str, str], ready_s: float, over_s: float, on_done: Callable[[int], None]) -> None:
+    def __init__(
+        self, names: Mapping[str, str], ready_s: float, over_s: float, on_done: Callable[[Iterable[str]], None]
+    ) -> None:
         super().__init__()
         self._names = names
         self._ready_s, self._over_s = ready_s, over_s
@@ -112,7 +114,7 @@ class _Asked(Listener):
         try:
             if name in self._ports:
                 self._results[name] = read_printable_json(line, ReachResults)
-                self._on_done(1)
+                self._on_done([name])
             elif not self._has_begun:
                 self._ports[name] = read_printable_json(line, Listening).ports
         except ValueError:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge gdr check: whether NCCL would use GPUDirect RDMA per GPU and NIC, and which condition rules it out."""
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with
+from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with
 from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, open_machine
-from railgauge.cli.output import document, print_json, print_lines
+from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
@@ -28,6 +29,8 @@ def check(
     settings: Set = None,
     transfer: Annotated[bool, typer.Option("--transfer/--no-transfer", help="Move bytes and verify them.")] = True,
     as_json: Json = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
     """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why; on this
@@ -41,7 +44,9 @@ def check(
     from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
     from railgauge.topo.render.findings import record
     from railgauge.topo.render.gdr import gdr_lines
+    from railgauge.topo.render.header import machine_lines
 
+    detail = detail_of(verbose=verbose, quiet=quiet)
     given = _given(settings or [])
     machine = open_machine(source, gpus, topo_file=topo_file, save=save)
     names = {setting.name for setting in given}
@@ -54,7 +59,9 @@ def check(
     if as_json:
         print_json(document("findings", machine.host, findings=[record(one) for one in found]))
     else:
-        print_lines(gdr_lines(pairs, found))
+        if not quiet:
+            print_lines(machine_lines(machine, os.path.basename(source or "this machine")))
+        print_lines(gdr_lines(pairs, found, detail=detail, width=terminal_width()))
     leave_with(found, fail_on)
 
 

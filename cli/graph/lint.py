@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
@@ -40,6 +40,8 @@ def lint(
     no_p2p: NoP2p = False,
     settings: Set = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the errors of a graph file, and the bandwidth that its channels would reach."""
@@ -49,6 +51,7 @@ def lint(
     from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.findings import record
 
+    detail = detail_of(verbose=verbose, quiet=quiet)
     machine = open_machine(source, gpus, merged=merged, save=save)
     steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
@@ -59,5 +62,5 @@ def lint(
     if as_json:
         print_json(document("findings", machine.host, findings=[record(finding) for finding in findings]))
     else:
-        print_findings(findings)
+        print_findings(findings, detail=detail)
     leave_with(findings, fail_on)

@@ -4,16 +4,19 @@
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
 from railgauge.cli.machine_options import From, Json, SaveCapture, open_machine
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.files.input_file import blocks
 from railgauge.topo.findings.finding import Level
+
+if TYPE_CHECKING:
+    from railgauge.topo.render.findings import Detail
 
 MOST_BYTES = 1 << 30
 """More than the flight record of 4096 ranks."""
@@ -28,9 +31,12 @@ def explain(
     source: From = None,
     save: SaveCapture = None,
     as_json: Json = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
     """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped."""
+    detail = detail_of(verbose=verbose, quiet=quiet)
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
     if len(files) == 1:
@@ -41,7 +47,7 @@ def explain(
         contents: Iterable[Iterable[bytes]] = [content]
     else:
         contents = map(blocks, files)
-    _log(contents, files, source, save, as_json=as_json, fail_on=fail_on)
+    _log(contents, files, source, save, detail, as_json=as_json, fail_on=fail_on)
 
 
 def _begin(path: str) -> tuple[bytes, Iterator[bytes]]:
@@ -74,6 +80,7 @@ def _log(
     files: list[str],
     source: str | None,
     save: str | None,
+    detail: "Detail",
     *,
     as_json: bool,
     fail_on: Level,
@@ -82,7 +89,7 @@ def _log(
     from railgauge.topo.jobs.logs.allowed import allowed
     from railgauge.topo.jobs.logs.log import Log
     from railgauge.topo.jobs.logs.verdict import verdict
-    from railgauge.topo.render.log import log_document, log_text
+    from railgauge.topo.render.log import log_document, log_lines
 
     log = Log()
     for content in contents:
@@ -99,8 +106,10 @@ def _log(
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:
-        print(log_text(log, judged, may))
+        from railgauge.topo.render.findings import Detail
+
+        if detail is not Detail.BRIEF:
+            print_lines(log_lines(log, judged, may))
         if judged.findings:
-            print()
-            print_findings(judged.findings)
+            print_findings(judged.findings, detail=detail)
     leave_with(judged.findings, fail_on)

@@ -5,13 +5,12 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from railgauge.cli.output import print_lines
+from railgauge.cli.findings_output import print_findings
 from railgauge.topo.errors import INTERNAL
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.findings.traffic.traffic_elsewhere import RULE
-from railgauge.topo.render.check import check_lines
 from railgauge.topo.render.traffic import traffic_lines
 
 
@@ -26,7 +25,7 @@ def tell(traffic: Sequence[LinkTraffic]) -> int:
     found = [finding for finding in findings(traffic) if finding.level is not Level.PASS]
     if found:
         with contextlib.redirect_stdout(sys.stderr):
-            print_lines(check_lines(found))
+            print_findings(found)
     return INTERNAL if any(finding.error for finding in found) else 0
 
 

@@ -5,6 +5,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from railgauge.cli.output import print_lines, print_text, terminal_width
 from railgauge.cli.terminal import console
 from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
@@ -14,9 +15,10 @@ from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.render.node_links import node_links
-from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
+from railgauge.topo.render.palette import NODE_INKS, Ink, line, path_ink
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.topology import Branch, TopologyFacts, branches
+from railgauge.topo.render.wrapping import GAP, fitting_columns
 
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
@@ -25,11 +27,12 @@ def print_tree(system: System, machine: Machine) -> None:
     """Print one tree per CPU."""
     models = {gpu.bus_id: gpu.name for gpu in machine.facts.gpus if gpu.name} if machine.facts else {}
     known = TopologyFacts(links=node_links(system, machine.topology, machine.facts), models=models)
-    out = console(WIDEST)
+    width = terminal_width()
+    out = console(width or WIDEST)
     for branch in branches(system, known):
-        out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))
+        out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch), soft_wrap=False)
     if unknown := nvlinks_text(machine.facts):
-        out.print(unknown, style=Ink.BAD)
+        print_lines([line(unknown, Ink.BAD)])
 
 
 def _grown(tree: Tree, branch: Branch) -> Tree:
@@ -40,26 +43,34 @@ def _grown(tree: Tree, branch: Branch) -> Tree:
 
 def _text(branch: Branch) -> Text:
     style = Ink.BAD if branch.bad else NODE_INKS.get(branch.kind, Ink.PLAIN)
-    return Text(branch.label, style=style, no_wrap=True)
+    return Text(branch.label, style=style)
 
 
 def print_matrix(system: System, machine: Machine) -> None:
-    """Print the matrix with its legends."""
-    out, drawn = console(WIDEST), matrix(system, machine.topology, machine.facts)
-    widths = [max(len(row[i]) for row in drawn.rows) + 2 for i in range(len(drawn.rows[0]))]
+    """Print the matrix with its legends; columns that do not fit the terminal are left out."""
+    drawn = matrix(system, machine.topology, machine.facts)
+    widths = [max(len(row[i]) for row in drawn.rows) for i in range(len(drawn.rows[0]))]
+    count = fitting_columns(widths, terminal_width())
     for row in drawn.rows:
-        line = Text()
-        for cell, width in zip(row, widths, strict=True):
-            line.append(cell.ljust(width), style=path_ink(cell))
-        line.rstrip()
-        out.print(line)
+        cells = list(zip(row, widths, strict=True))[:count]
+        print_lines(
+            [
+                [
+                    (f"{cell:<{width}}{' ' * (place < count - 1) * GAP}", path_ink(cell))
+                    for place, (cell, width) in enumerate(cells)
+                ]
+            ]
+        )
+    if count < len(widths):
+        left_out = ", ".join(filter(None, (name.strip() for name in drawn.rows[0][count:])))
+        print_text(f"({left_out} left out: the terminal is too narrow)")
     if drawn.unknown:
-        out.print(f"\n{drawn.unknown}", style=Ink.BAD)
-    out.print("\n" + drawn.legend)
+        print_lines([line(""), line(drawn.unknown, Ink.BAD)])
+    print_text("\n" + drawn.legend)
     if drawn.nics:
-        out.print(f"\n{NICS}\n")
+        print_text(f"\n{NICS}\n")
         for label, name in drawn.nics:
-            out.print(f"  {label}: {name}")
+            print_text(f"  {label}: {name}")
 
 
 def print_differences(path: str, system: System, machine: Machine) -> None:

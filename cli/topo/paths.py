@@ -22,7 +22,7 @@ from railgauge.cli.machine_options import (
     open_system,
     settings_in_force,
 )
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import document, print_json, print_text
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
 
@@ -84,7 +84,7 @@ def paths(
         links = node_links(system, machine.topology, machine.facts)
         faults = path_faults(links, system, explanation.path)
         if not as_json:
-            print(describe(explanation, faults, names))
+            print_text(describe(explanation, faults, names))
             return
         listed = [explained(explanation, faults)]
     else:
@@ -94,7 +94,7 @@ def paths(
         return
     for source_id, target_id, path in table:
         start, end = (names.get(node, node) for node in (source_id, target_id))
-        print(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s{now_text(path)}")
+        print_text(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s{now_text(path)}")
 
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:

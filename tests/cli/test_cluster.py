@@ -174,6 +174,7 @@ def test_without_any_answer_there_is_nothing_to_report(ssh):
     assert done.stdout.splitlines() == [
         "0 nodes read, 2 not",
         "  down[1-2]  ssh: connect to host port 22: Connection refused",
+        "only inventory was compared: railgauge cluster check looks for faults",
     ]
 
 

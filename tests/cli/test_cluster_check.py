@@ -23,7 +23,7 @@ def test_check_names_the_nodes_and_ends_with_the_status_of_findings(tmp_path):
     write(tmp_path, "gpu4", usual("dgx-h100-nic-x8"))
     done = railgauge("cluster", "check", "--from", str(tmp_path), "--skip", "host-id-collision")
     assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith("4 nodes read\nWARN ")
+    assert done.stdout.startswith("4 nodes: 3 clean, 1 with findings: gpu4\ngpu[1-4]: 8 x NVIDIA H100")
     assert "pcie-link-degraded: gpu4: 0000:18:00.0 runs with 8 lanes" in done.stdout
     only = railgauge("cluster", "check", "--from", str(tmp_path), "--only", "nodes-differ", "--json")
     assert only.returncode == 1, only.stderr

@@ -9,7 +9,8 @@ from tests.cli.command import in_process as railgauge
 def test_the_matrix_and_what_proves_it():
     result = railgauge("gdr", "check", "--from", "@a100-4gpu")
     assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
+    header, _, *lines = result.stdout.splitlines()
+    assert header.startswith("a100-4gpu: ")
     assert lines[0].split() == ["mlx5_0", "mlx5_1"]
     assert lines[1].split()[:2] == ["GPU0", "yes"]
     assert "no data was moved" in result.stdout
@@ -18,8 +19,11 @@ def test_the_matrix_and_what_proves_it():
 def test_reasons_and_remedies_with_the_status_of_findings():
     result = railgauge("gdr", "check", "--from", "@dgx-a100-no-peermem")
     assert result.returncode == 1
-    [reason] = [line for line in result.stdout.splitlines() if line.startswith("FAIL")]
-    assert "and 10 more: would not be used: no peer-memory module" in reason
+    lines = result.stdout.splitlines()
+    [place] = [number for number, line in enumerate(lines) if line.startswith("FAIL")]
+    assert "GPU0 mlx5_0: would not be used: no peer-memory module" in lines[place]
+    assert lines[place + 1].startswith("    also: GPU0 mlx5_1, ")
+    assert lines[place + 1].count(",") == 14
     assert "modprobe nvidia_peermem" in result.stdout
 
 
@@ -55,4 +59,4 @@ def test_sockets_in_a_topology_file_are_no_fault(tmp_path):
     file = tmp_path / "topo.xml"
     file.write_text(railgauge("topo", "dump", "--from", "@h200x4").stdout)
     result = railgauge("gdr", "check", "--from", str(file))
-    assert (result.returncode, result.stdout.split()[0]) == (0, "INFO")
+    assert (result.returncode, result.stdout.splitlines()[2].split()[0]) == (0, "INFO")

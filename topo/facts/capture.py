@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "railgauge/capture/1"
 MANIFEST = "manifest.json"
+NEVER = "1970-"
+"""The time of a machine that is described (facts/described/build.py)."""
 SEEN = ".seen"  # a file that keeps a folder in which nothing was read: one line for each name that was listed
 Value = TypeVar("Value")
 MAX_DOCUMENT = 4 << 20  # bytes of JSON; the answers of 16 GPUs are some 100 KiB
@@ -227,3 +229,11 @@ def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
     if wrong := misfit(document, name):
         raise InputError(inline(wrong), path)
     return document
+
+
+def captured_at(reader: object) -> str | None:
+    """When a capture was made, "2026-11-23 10:15:00 UTC"; None for a live machine and a description."""
+    time = reader.capture.manifest.get("time") if isinstance(reader, CaptureReader) else None
+    if not isinstance(time, str) or time.startswith(NEVER):
+        return None
+    return inline(f"{time.replace('T', ' ').removesuffix('Z')} UTC")

@@ -7,7 +7,9 @@ from typing import Any
 
 from railgauge.topo.findings.finding import Finding, Level, Since
 from railgauge.topo.findings.node.since import ComparedFindings
-from railgauge.topo.render.findings import LOUD, folded_lines, ids_of, record, summary
+from railgauge.topo.machine import Machine
+from railgauge.topo.render.findings import LOUD, Detail, folded_lines, ids_of, record, summary
+from railgauge.topo.render.header import machine_lines
 from railgauge.topo.render.palette import Line, line
 
 SINCE = {
@@ -28,22 +30,36 @@ def check_document(findings: Sequence[Finding], compared: ComparedFindings | Non
     return content
 
 
-def check_lines(findings: Sequence[Finding], compared: ComparedFindings | None = None) -> Iterator[Line]:
-    """The findings and a line that counts them; with a baseline by what has changed, then what is unchanged."""
+def check_lines(
+    machine: Machine,
+    findings: Sequence[Finding],
+    compared: ComparedFindings | None = None,
+    *,
+    name: str,
+    detail: Detail = Detail.USUAL,
+) -> Iterator[Line]:
+    """A header, the findings and a line that counts them; with a baseline by what has changed, then what is unchanged.
+
+    name: of a machine without a host name.
+    """
+    if detail is not Detail.BRIEF:
+        yield from machine_lines(machine, name)
     if compared is not None:
-        yield from _compared_lines(compared)
+        yield from _compared_lines(compared, detail)
         return
-    yield from folded_lines(findings)
-    yield line(summary(findings))
+    yield from folded_lines(findings, detail)
+    if detail is not Detail.BRIEF:
+        yield line(summary(findings))
 
 
-def _compared_lines(compared: ComparedFindings) -> Iterator[Line]:
+def _compared_lines(compared: ComparedFindings, detail: Detail) -> Iterator[Line]:
     baseline = compared.baseline.name
     parts = {since: [one for one in compared.findings if one.since is since] for since in Since}
     for since, title in SINCE.items():
-        yield from _part(f"{title} {baseline}", [one for one in parts[since] if one.level is not Level.PASS])
-    yield from _part(f"gone since {baseline}", _brief(compared.gone))
-    yield from _part(f"found in {baseline}, but cannot be checked now", _brief(compared.unseen))
+        found = [one for one in parts[since] if one.level is not Level.PASS]
+        yield from _part(f"{title} {baseline}", found, detail)
+    yield from _part(f"gone since {baseline}", _brief(compared.gone), detail)
+    yield from _part(f"found in {baseline}, but cannot be checked now", _brief(compared.unseen), detail)
     same = parts[Since.SAME]
     named = [f"{level} {', '.join(ids)}" for level in LOUD if (ids := ids_of(same, level))]
     rest = [one for one in same if one.level not in LOUD]
@@ -52,11 +68,11 @@ def _compared_lines(compared: ComparedFindings) -> Iterator[Line]:
     yield line("; ".join(f"{what}: {summary(found) if found else 'none'}" for what, found in counts.items()))
 
 
-def _part(title: str, findings: Sequence[Finding]) -> Iterator[Line]:
+def _part(title: str, findings: Sequence[Finding], detail: Detail) -> Iterator[Line]:
     """Findings below a title."""
     if findings:
         yield line(f"{title}:")
-        yield from folded_lines(findings)
+        yield from folded_lines(findings, detail)
 
 
 def _brief(findings: Sequence[Finding]) -> list[Finding]:

@@ -3,16 +3,17 @@
 without a majority.
 """
 
-import textwrap
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from railgauge.topo.findings.cluster.report import DesignGroup, FactDifference, Names, Report, Split, unread_by_reason
 from railgauge.topo.findings.cluster.words import difference_text, split_text
 from railgauge.topo.render.palette import Ink, Line
+from railgauge.topo.render.wrapping import wrapped
 from railgauge.topo.values.node_names import folded
 
 MOST = 12  # differences that the same nodes have in common, in the text; the JSON has all
+INVENTORY = "only inventory was compared: railgauge cluster check looks for faults"
 COLUMN = 24  # characters for folded names before their text
 Kind = TypeVar("Kind", FactDifference, Split)
 Row = tuple[str, str, Ink]
@@ -20,18 +21,10 @@ Row = tuple[str, str, Ink]
 
 
 def report_lines(report: Report, width: int | None = None) -> Iterator[Line]:
-    """The whole report, wrapped to a width; None: not wrapped."""
+    """The whole report, wrapped to a width; None: not wrapped. What stands behind names hangs below itself."""
     for head, text, ink in _report(report):
-        yield ((head, ink), (wrapped(head, text, width), Ink.PLAIN))
-
-
-def wrapped(head: str, text: str, width: int | None) -> str:
-    """The text behind `head` within a width, hanging below itself."""
-    if width is None or len(head) + len(text) <= width:
-        return text
-    indent = " " * min(len(head), COLUMN + 6)
-    lines = textwrap.wrap(text, width, initial_indent=" " * len(head), subsequent_indent=indent, break_on_hyphens=False)
-    return "\n".join(lines)[len(head) :]
+        hang = min(len(head), COLUMN + 6) if text and head.startswith(" ") else None
+        yield from wrapped(((head, ink), (text, Ink.PLAIN)), width, hang)
 
 
 def _report(report: Report) -> Iterator[Row]:

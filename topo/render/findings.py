@@ -3,26 +3,47 @@
 (findings_metrics.py) are made of the same order.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from typing import Any
 
 from railgauge.topo.findings.finding import ORDER, Finding, Level
+from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.render.palette import LEVEL_INKS, Ink, Line, line
 from railgauge.topo.values.printable import inline
-
-if TYPE_CHECKING:
-    from railgauge.topo.findings.cluster.folding import Folded
 
 SHOWN = (*reversed(ORDER), Level.UNKNOWN)
 """The levels as a summary counts them."""
 LOUD = (Level.FAIL, Level.WARN, Level.INFO)
-"""What is shown finding by finding where many are folded."""
-FEW = 4
-"""Findings of one id that are shown where many are folded."""
-NAMED = 6
-"""Subjects that are named of one finding."""
+"""What is shown finding by finding where others are counted."""
+BAD = (Level.FAIL, Level.WARN)
+"""What makes a machine one with findings."""
+FEW = 3
+"""Ids that passed, or that could not be checked, which are named; more are counted."""
+MOST_ALSO = 64
+"""Further devices of one cause that are named."""
+DEVICE = re.compile(
+    r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|\b(?!x\d+\b|Gen\d|IPv\d|v\d+\b)[A-Za-z][A-Za-z_-]*\d[\w.:-]*"
+)
+"""A device's name within a message: a bus id, GPU3, mlx5_0:1, enp41s0f0np0."""
+REASONS: Mapping[str, re.Pattern[str]] = {
+    "needs root": re.compile(r"\broot\b"),
+    "not captured": re.compile(r"\bnot (?:captured|recorded|called|read)\b|not in a topology file"),
+}
+"""Why a check was not possible, by the words of its finding."""
+OTHER_REASON = "for another reason"
+PLURALS = {"needs root": "need root", OTHER_REASON: "for other reasons"}
+
+
+class Detail(Enum):
+    """How much is shown: what is bad, a line each; each cause once and the rest counted; or everything by itself."""
+
+    BRIEF = "brief"
+    USUAL = "usual"
+    FULL = "full"
 
 
 def record(finding: Finding) -> dict[str, Any]:
@@ -43,48 +64,95 @@ def record(finding: Finding) -> dict[str, Any]:
     }
 
 
-def lines_of(findings: Iterable[Finding], *, names_hosts: bool = False) -> Iterator[Line]:
-    """A line a finding; what follows and how to fix it below, once where several of one id agree in it."""
-    told: set[tuple[str, str]] = set()
-    for one in findings:
-        place = f"{one.path}:{one.line}: " if one.line else f"{one.path}: " if one.path else ""
-        who = f"{one.host}: " if names_hosts else ""
-        about = "" if one.subject in one.message or one.subject == one.path else f"{one.subject}: "
-        yield _headed(place, one.level, f"{one.id}: {who}{about}{one.message}")
-        for title, text in (("effect", one.effect), ("remedy", one.remedy)):
-            if text and (one.id, text) not in told:
-                yield line(f"    {title}: {inline(text)}")
-            told.add((one.id, text))
+def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> Iterator[Line]:
+    """The worst first, a cause once, then what was not possible and what passed."""
+    findings = list(findings)
+    seen: set[tuple[str, str]] = set()
+    above = {(one.id, one.subject) for one in findings if one.level in LOUD}
+    below: dict[tuple[str, str], list[Finding]] = {}
+    for one in findings if detail is not Detail.FULL else ():
+        cause = cause_of(one)
+        if cause in above and one.level in LOUD:
+            below.setdefault(cause, []).append(one)
+    moved = {id(one) for its in below.values() for one in its}
+    for alike in cause_groups([one for one in findings if id(one) not in moved], detail):
+        yield from cause_lines(alike, seen, detail=detail)
+        if detail is Detail.USUAL:
+            yield from map(follows_line, (one for each in alike for one in below.get((each.id, each.subject), ())))
+    if detail is not Detail.BRIEF:
+        yield from unknown_lines(findings, detail)
+        yield from passed_lines(findings, detail)
 
 
-def finding_lines(findings: Sequence[Finding], most: int | None = None) -> Iterator[Line]:
-    """The findings in their order, no more than `most`, and a line that counts all."""
-    yield from lines_of(findings[:most])
+def finding_lines(
+    findings: Sequence[Finding], most: int | None = None, detail: Detail = Detail.USUAL
+) -> Iterator[Line]:
+    """The findings, no more than `most`, and a line that counts them."""
+    yield from folded_lines(findings[:most], detail)
     if most is not None and len(findings) > most:
         yield line(f"... and {len(findings) - most} more (--json has all)")
     yield line(summary(findings))
 
 
-def folded_lines(findings: Sequence[Finding]) -> Iterator[Line]:
-    """The findings of a whole machine: of many of one id the first, UNKNOWN by reason, PASS by name."""
-    return _folded(findings, names_hosts=False)
+def cause_groups(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> list[list[Finding]]:
+    """Findings of one id that differ by devices alone, together; the worst first. FULL: each by itself."""
+    levels = BAD if detail is Detail.BRIEF else LOUD
+    found: dict[object, list[Finding]] = {}
+    for number, one in enumerate(findings):
+        if one.level in levels:
+            key = number if detail is Detail.FULL else (one.level, one.id, _masked(one.message, one.subject))
+            found.setdefault(key, []).append(one)
+    return sorted(found.values(), key=lambda alike: LOUD.index(alike[0].level))
 
 
-def cluster_lines(found: "Sequence[Folded]", nodes: int) -> Iterator[Line]:
-    """The findings of many nodes in the same way, each with the nodes that have it; `nodes` is how many there are."""
-    return _folded([replace(one.finding, host=_who(one, nodes)) for one in found], names_hosts=True)
+def cause_lines(
+    alike: Sequence[Finding],
+    seen: set[tuple[str, str]],
+    *,
+    names_hosts: bool = False,
+    detail: Detail = Detail.USUAL,
+) -> Iterator[Line]:
+    """One cause: its first finding, the further devices, and below what follows and how to fix it.
+
+    seen: id and text of effects and remedies that were shown, which are not shown again.
+    """
+    first, *others = alike
+    yield headed(first, names_hosts=names_hosts)
+    if detail is Detail.BRIEF:
+        return
+    if others:
+        yield _titled("also", _also(others, names_hosts=names_hosts))
+    for effect in dict.fromkeys(one.effect for one in alike):
+        if effect and (first.id, _masked(effect)) not in seen:
+            yield _titled("effect", effect)
+        seen.add((first.id, _masked(effect)))
+    if first.remedy and (first.id, first.remedy) not in seen:
+        yield _titled("remedy", first.remedy)
+    seen.add((first.id, first.remedy))
 
 
-def by_subject(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings that agree in all but their subject as one, which names the first subjects; the worst first."""
-    alike: dict[tuple[object, ...], list[Finding]] = {}
-    for one in findings:
-        alike.setdefault((one.level, one.id, one.message, one.effect, one.remedy), []).append(one)
-    joined = [replace(same[0], subject=_subjects([one.subject for one in same])) for same in alike.values()]
-    return sorted(joined, key=lambda one: SHOWN.index(one.level))
+def cause_of(one: Finding) -> tuple[str, str] | None:
+    """The id and the subject of the finding of its machine that a finding follows from; None if it names none."""
+    cause = one.evidence.get(FOLLOWS_FROM)
+    return (str(cause[0]), str(cause[1])) if isinstance(cause, list | tuple) and len(cause) == 2 else None
 
 
-def summary(findings: Sequence[Finding]) -> str:
+def follows_line(one: Finding, *, names_hosts: bool = False) -> Line:
+    """A finding below its cause, which its words then need not name."""
+    cause = cause_of(one)
+    message = one.message.removesuffix(f" (follows from {cause[0]}: {cause[1]})") if cause else one.message
+    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=message), names_hosts=names_hosts))
+
+
+def headed(one: Finding, *, names_hosts: bool = False) -> Line:
+    """The line of a finding: level, id, device and what is there."""
+    place = f"{one.path}:{one.line}: " if one.line else f"{one.path}: " if one.path else ""
+    who = _who(one, names_hosts=names_hosts)
+    about = "" if one.subject in one.message or one.subject == one.path else f"{one.subject}: "
+    return _level_line(place, one.level, f"{one.id}: {who}{about}{one.message}")
+
+
+def summary(findings: Iterable[Finding]) -> str:
     """How many findings there are of each level, the worst first."""
     counts = Counter(finding.level for finding in findings)
     parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
@@ -105,35 +173,75 @@ def by_id(findings: Iterable[Finding]) -> dict[tuple[Level, str], list[Finding]]
     return found
 
 
-def _folded(findings: Sequence[Finding], *, names_hosts: bool) -> Iterator[Line]:
-    for (_, name), alike in by_id(findings).items():
-        yield from lines_of(alike[:FEW], names_hosts=names_hosts)
-        if len(alike) > FEW:
-            yield line(f"    ... and {len(alike) - FEW} more of {name} (--json has all)")
-    for level in (Level.UNKNOWN, Level.PASS):
-        told: dict[tuple[str, str], list[str]] = {}
-        for one in findings:
-            if one.level is level:
-                reason = f": {one.message}" if level is Level.UNKNOWN else ""
-                told.setdefault((f"{one.host}: " if names_hosts else "", reason), []).append(one.id)
-        for (who, reason), ids in told.items():
-            yield _headed("", level, f"{who}{', '.join(dict.fromkeys(ids))}{reason}")
+def reason_of(finding: Finding) -> str:
+    """Why a check was not possible, as it is counted."""
+    if finding.error:
+        return OTHER_REASON
+    return next((name for name, words in REASONS.items() if words.search(finding.message)), OTHER_REASON)
 
 
-def _headed(place: str, level: Level, text: str) -> Line:
+def _masked(text: str, subject: str = "") -> str:
+    """A text without the names of devices in it."""
+    return DEVICE.sub("*", text.replace(subject, "*") if subject else text)
+
+
+def _also(others: Sequence[Finding], *, names_hosts: bool) -> str:
+    """The further devices; those of several nodes by node."""
+    by_host: dict[str, list[str]] = {}
+    for one in others[:MOST_ALSO]:
+        device = f"{one.path}:{one.line}" if one.line else one.subject or one.message
+        by_host.setdefault(one.host if names_hosts else "", []).append(device)
+    named = [f"{host}: {', '.join(names)}" if host else ", ".join(names) for host, names in by_host.items()]
+    more = f" and {len(others) - MOST_ALSO} more (-v)" if len(others) > MOST_ALSO else ""
+    return "; ".join(named) + more
+
+
+def unknown_lines(findings: Sequence[Finding], detail: Detail, *, names_hosts: bool = False) -> Iterator[Line]:
+    """What could not be checked: by reason, or counted by its kind; an error of railgauge always by itself."""
+    unknown = [one for one in findings if one.level is Level.UNKNOWN]
+    is_named = detail is Detail.FULL or len(ids_of(unknown, Level.UNKNOWN)) <= FEW
+    by_reason: dict[tuple[str, str, str], list[str]] = {}
+    for one in unknown:
+        if is_named or one.error:
+            key = (_who(one, names_hosts=names_hosts), one.message, one.remedy)
+            by_reason.setdefault(key, []).append(one.id)
+    for (who, reason, remedy), ids in by_reason.items():
+        yield _level_line("", Level.UNKNOWN, f"{who}{', '.join(dict.fromkeys(ids))}: {reason}")
+        if remedy:
+            yield _titled("remedy", remedy)
+    if not is_named:
+        reasons = Counter({one.id: reason_of(one) for one in reversed(unknown)}.values())
+        order = ("not captured", "needs root", OTHER_REASON)
+        parts = [f"{reasons[name]} {_counted(name, reasons[name])}" for name in order if reasons[name]]
+        yield line(f"{reasons.total()} checks not possible: {', '.join(parts)} (-v)", Ink.UNKNOWN)
+
+
+def passed_lines(findings: Sequence[Finding], detail: Detail, *, names_hosts: bool = False) -> Iterator[Line]:
+    """What passed: by name, or counted; nothing of an id that was found somewhere."""
+    found = {one.id for one in findings if one.level in LOUD}
+    passed = [one for one in findings if one.level is Level.PASS and one.id not in found]
+    ids = ids_of(passed, Level.PASS)
+    if detail is not Detail.FULL and len(ids) > FEW:
+        yield line(f"{len(ids)} passed (-v)", Ink.GOOD)
+        return
+    by_host: dict[str, list[str]] = {}
+    for one in passed:
+        by_host.setdefault(_who(one, names_hosts=names_hosts), []).append(one.id)
+    for who, names in by_host.items():
+        yield _level_line("", Level.PASS, f"{who}{', '.join(dict.fromkeys(names))}")
+
+
+def _who(one: Finding, *, names_hosts: bool) -> str:
+    return f"{one.host}: " if names_hosts and one.host else ""
+
+
+def _counted(name: str, count: int) -> str:
+    return PLURALS.get(name, name) if count > 1 else name
+
+
+def _titled(title: str, text: str) -> Line:
+    return ((f"    {title}: ", Ink.QUIET), (inline(text), Ink.PLAIN))
+
+
+def _level_line(place: str, level: Level, text: str) -> Line:
     return ((inline(place), Ink.PLAIN), (str(level), LEVEL_INKS[level]), (f" {inline(text)}", Ink.PLAIN))
-
-
-def _subjects(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
-
-
-def _who(one: "Folded", nodes: int) -> str:
-    """The nodes of a finding, and how many of all they are."""
-    if one.nodes == nodes and nodes > 1:
-        return f"all {nodes} nodes"
-    if one.nodes < 2:
-        return one.finding.host or "nodes"
-    of = f" of {nodes}" if one.nodes < nodes else ""
-    return f"{one.finding.host} ({one.nodes}{of} nodes)"

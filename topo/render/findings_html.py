@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings as a part of an HTML page: the worst first, each with its evidence; what passed in a line."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.render import palette
-from railgauge.topo.render.findings import by_id, ids_of
+from railgauge.topo.render.findings import SHOWN, by_id, ids_of
 from railgauge.topo.render.markup import escape, themed
 
+BADGES = {**palette.LEVELS, Level.PASS: palette.PASSED}
 STYLE = """\
 .finding { border-left: 4px solid var(--rule); padding: .1rem 0 .1rem .9rem; margin: 0 0 1rem; max-width: 60rem }
 .finding p { margin: .2rem 0 }
 .finding dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: .3rem 0; color: var(--quiet) }
 .finding dd { margin: 0; overflow-wrap: anywhere }
-.level { display: inline-block; min-width: 5.5rem; font-weight: 700 }
-.FAIL .level { color: var(--wrong) }
+.level { display: inline-block; min-width: 4.5rem; padding: 0 .4rem; border-radius: .3rem; font-weight: 700;
+  text-align: center; color: #fff; background: var(--quiet) }
+.finding code, .finding p { overflow-wrap: anywhere }
 """
-STYLE += themed([(f".{level}", "border-color", colour) for level, colour in palette.LEVELS.items()])
+STYLE += themed([(f".finding.{level}", "border-color", colour) for level, colour in palette.LEVELS.items()])
+STYLE += "\n" + themed([(f".level.{level}", "background", colour) for level, colour in BADGES.items()])
 MOST = 16  # of one rule; a page with hundreds of them is read by nobody
 
 
@@ -29,10 +33,21 @@ def html(findings: Sequence[Finding]) -> str:
     unknown = [one for one in findings if one.level is Level.UNKNOWN]
     if unknown:
         rows = "".join(f"<li><code>{escape(one.id)}</code>: {escape(one.message)}</li>" for one in unknown)
-        parts.append(f'<div class="finding UNKNOWN"><p class="level">UNKNOWN</p><ul>{rows}</ul></div>')
+        parts.append(f'<div class="finding UNKNOWN"><p>{badge(Level.UNKNOWN)}</p><ul>{rows}</ul></div>')
     passed = [f"<code>{escape(name)}</code>" for name in ids_of(findings, Level.PASS)]
-    parts += [f"<p><span class=level>PASS</span> {', '.join(passed)}</p>"] if passed else []
+    parts += [f"<p>{badge(Level.PASS)} {', '.join(passed)}</p>"] if passed else []
     return "\n".join(parts)
+
+
+def badge(level: Level) -> str:
+    """A level as a badge."""
+    return f'<span class="level {level}">{level}</span>'
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """How many findings there are of each level, as badges."""
+    counts = Counter(one.level for one in findings)
+    return f'<p class="counts">{" ".join(f"{badge(level)} {counts[level]}" for level in SHOWN if counts[level])}</p>'
 
 
 def _finding(one: Finding) -> str:
@@ -41,7 +56,7 @@ def _finding(one: Finding) -> str:
     facts += [(name, _text(value)) for name, value in one.evidence.items()]
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
     return (
-        f'<div class="finding {one.level}"><p><span class="level">{one.level}</span> {about}</p>'
+        f'<div class="finding {one.level}"><p>{badge(one.level)} {about}</p>'
         f"<p>{escape(one.message)}</p><dl>{rows}</dl></div>"
     )
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from railgauge.topo.findings.finding import LEVELS, Finding
+from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.values.printable import printable
 
 
@@ -56,6 +56,36 @@ def dumps(
             "# HELP railgauge_finding_changes Changes of findings since the watch began.",
         ]
         lines += [_sample("railgauge_finding_changes", {"host": host}, changes)]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def cluster_metrics(
+    findings: Sequence[Finding], nodes: Sequence[str], verdicts: Mapping[str, int], time_s: float
+) -> str:
+    """The same of many nodes, by their names as `host`; and how many nodes have each verdict."""
+    told = dict.fromkeys(
+        (one.id, str(one.level), one.subject, one.host) for one in findings if one.level is not Level.PASS
+    )
+    counts = Counter((one.level, one.host) for one in findings)
+    lines = ["# TYPE railgauge_finding gauge", "# HELP railgauge_finding Findings of railgauge check; 1 for each."]
+    lines += [
+        _sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
+        for name, level, subject, where in told
+    ]
+    lines += ["# TYPE railgauge_findings gauge", "# HELP railgauge_findings Number of findings of a level."]
+    lines += [
+        _sample("railgauge_findings", {"level": level, "host": node}, counts[level, node])
+        for node in nodes
+        for level in LEVELS
+    ]
+    lines += ["# TYPE railgauge_cluster_nodes gauge", "# HELP railgauge_cluster_nodes Number of nodes with a verdict."]
+    lines += [_sample("railgauge_cluster_nodes", {"verdict": name}, verdicts[name]) for name in sorted(verdicts)]
+    lines += [
+        "# TYPE railgauge_check_time_seconds gauge",
+        "# UNIT railgauge_check_time_seconds seconds",
+        "# HELP railgauge_check_time_seconds When railgauge check ran, as Unix time.",
+        _sample("railgauge_check_time_seconds", {}, time_s),
+    ]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 

@@ -11,6 +11,8 @@ from railgauge.topo.jobs.logs.connections import LoggedConnection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import LogVerdict
 from railgauge.topo.render import findings
+from railgauge.topo.render.palette import Ink, Line, line
+from railgauge.topo.values.node_names import folded
 from railgauge.topo.values.spans import listed
 
 MOST_ROWS = 48  # lines of a part; the JSON document has all
@@ -88,8 +90,12 @@ def _connection(one: LoggedConnection) -> dict[str, Any]:
     }
 
 
-def log_text(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> str:
-    """The explanation without its findings, the verdict on top."""
+def log_lines(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> Iterator[Line]:
+    """The explanation without its findings: a header, the verdict, and what is behind it, each part with an empty line
+    below.
+    """
+    yield line(log_header(log), Ink.HEADING)
+    yield line("")
     parts = (
         ("", [verdict.text]),
         ("nodes", _nodes(log)),
@@ -100,7 +106,24 @@ def log_text(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> str:
         ("what the topology allows", list(allowed)),
         ("how to confirm the causes", _next(verdict.findings)),
     )
-    return "\n\n".join("\n".join(_part(title, rows)) for title, rows in parts if rows)
+    for title, rows in parts:
+        if rows:
+            yield from map(line, (*_part(title, rows), ""))
+
+
+def log_header(log: Log) -> str:
+    """Hosts, ranks, GPUs and NCCL's releases, as far as the log has them."""
+    hosts = list(log.hosts)
+    ranks = {(one.comm, one.rank) for one in log.ranks.values()}
+    gpus = {(one.host, one.bus_id) for one in log.ranks.values() if one.bus_id}
+    largest = max(Counter(comm for comm, _ in ranks).values(), default=0)
+    parts = [
+        f"{len(hosts)} node{'' if len(hosts) == 1 else 's'} ({folded(hosts)})" if hosts else "node not logged",
+        f"{largest} rank{'' if largest == 1 else 's'}" if largest else "ranks not logged",
+        f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}" if gpus else "",
+        ", ".join(sorted(log.releases)) or "NCCL release not logged",
+    ]
+    return f"log: {', '.join(filter(None, parts))}"
 
 
 def _part(title: str, rows: list[str]) -> Iterator[str]:
@@ -129,10 +152,7 @@ def _nodes(log: Log) -> list[str]:
         said += [f"RDMA {' '.join(node['rdma_devices'])}"] if node["rdma_devices"] else []
         said += ["no RDMA device"] if host in log.without_rdma else []
         same[", ".join(said) or "release and network not logged"].append(host)
-    rows = [
-        f"{', '.join(hosts[:4])}{f' and {len(hosts) - 4} more' if len(hosts) > 4 else ''}: {said}"
-        for said, hosts in same.items()
-    ]
+    rows = [f"{folded(hosts)}: {said}" for said, hosts in same.items()]
     unnamed = [release for release, hosts in log.releases.items() if hosts == {""}]
     return [*rows, *(f"release: {release}" for release in unnamed)]
 

@@ -118,6 +118,7 @@ LOADS = {
     "over": Colour("#d1007a", "#ff5fb4"),
 }
 """By how full a link is (picture/load_scale.py)."""
+PASSED = Colour("#2f7d32", "#2f7d32")
 LEVELS: Mapping[Level, Colour] = {
     Level.FAIL: Colour("#c0141f", "#c0141f"),
     Level.WARN: Colour("#b7791f", "#b7791f"),

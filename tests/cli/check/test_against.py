@@ -23,7 +23,8 @@ def test_only_what_got_worse_counts(now, then, status):
 
 def test_the_text_folds_what_is_as_before():
     done = against("@dgx-h100-port-down", "@dgx-h100-nic-x8")
-    lines = done.stdout.splitlines()
+    header, empty, *lines = done.stdout.splitlines()
+    assert (header.split(":")[0], empty) == ("dgx-h100", "")
     assert lines[0] == "new since @dgx-h100-nic-x8:"
     assert lines[1].startswith("WARN ib-port-down: mlx5_3:1: state DOWN")
     gone = lines.index("gone since @dgx-h100-nic-x8:")
@@ -33,7 +34,7 @@ def test_the_text_folds_what_is_as_before():
 
 
 def test_what_is_gone_is_told_in_brief_and_what_is_new_with_its_remedy():
-    lines = against("@dgx-h100-port-down", "@dgx-h100-nic-x8").stdout.splitlines()
+    lines = against("@dgx-h100-port-down", "@dgx-h100-nic-x8").stdout.splitlines()[2:]
     gone = lines.index("gone since @dgx-h100-nic-x8:")
     assert lines[2].startswith("    remedy: ")
     assert lines[gone + 2].startswith("unchanged, not counted: ")

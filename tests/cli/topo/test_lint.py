@@ -28,7 +28,9 @@ def file(tmp_path):
 
 def test_healthy_file(file):
     done = railgauge("topo", "lint", file(HEALTHY))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "no findings\n", "")
+    header, *rest = done.stdout.splitlines()
+    assert (done.returncode, rest, done.stderr) == (0, ["", "no findings"], "")
+    assert re.fullmatch(r".*: topology file; \d+ x GPU, \d+ NICs?", header)
 
 
 @pytest.mark.parametrize(
@@ -47,12 +49,13 @@ def test_exit_status_is_by_fail_on(file, changes, fail_on, status):
     assert railgauge("topo", "lint", file(changed(*changes)), "--fail-on", fail_on).returncode == status
 
 
-def test_text_goes_by_line_and_tells_a_remedy_once(file):
+def test_text_goes_by_level_and_line_and_tells_a_remedy_once(file):
     path = file(changed(OVERLAP, ('link_speed="32.0 GT/s PCIe"', 'link_speed="32"'), *[('gdr="1"', "")] * 2))
     lines = railgauge("topo", "lint", path).stdout.splitlines()
-    places = [line for line in lines if line.startswith(path)]
-    numbers = [int(re.match(rf"{re.escape(path)}:(\d+): (INFO|WARN|FAIL) [a-z-]+: ", line)[1]) for line in places]
-    assert numbers == sorted(numbers)
+    places = [line for line in lines if line.startswith(f"{path}:") and "topology file" not in line]
+    found = [re.match(rf"{re.escape(path)}:(\d+): (INFO|WARN|FAIL) [a-z-]+: ", line) for line in places]
+    order = [(("FAIL", "WARN", "INFO").index(one[2]), int(one[1])) for one in found]
+    assert order == sorted(order)
     assert lines[-1] == "1 WARN, 3 INFO"
     assert len([line for line in lines if line.startswith("    remedy: ")]) == 3
 

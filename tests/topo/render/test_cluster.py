@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of a comparison: short for many nodes, the odd ones beside what is odd, and nothing lost unsaid."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from railgauge.topo.findings.cluster.folder import Unread
 from railgauge.topo.findings.cluster.report import DesignGroup, FactDifference, Report, Split, Subject
-from railgauge.topo.render.cluster import report_lines, wrapped
+from railgauge.topo.render.cluster import report_lines
 from railgauge.topo.render.palette import text_of
 
 
@@ -81,11 +78,3 @@ def test_nodes_that_were_not_read_are_folded_by_reason():
     unread = tuple(Unread(name=f"gpu{number}", reason="refused" if number < 9 else "slow") for number in range(7, 10))
     assert text(unread=unread)[0] == "64 nodes read, 3 not"
     assert text(unread=unread)[-2:] == ["  gpu[7-8]  refused", "  gpu9      slow"]
-
-
-@settings(deadline=None)
-@given(head=st.text("ab ", max_size=40), words=st.lists(st.text("xyz", min_size=1, max_size=9), max_size=30))
-def test_wrapped_lines_fit_and_keep_every_word(head, words):
-    text = wrapped(head, " ".join(words), 60)
-    assert text.split() == words
-    assert all(len(one) <= 60 for one in (head + text).splitlines())

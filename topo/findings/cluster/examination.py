@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
-from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.capture import CaptureReader, captured_at
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.files.compression import MAX_TOTAL
 from railgauge.topo.files.input_file import read_bytes
@@ -53,6 +53,8 @@ class Individual:
     identity: NCCL_HOSTID, or name and boot id; "" if unknown. bootstrap: the interface of
     NCCL's bootstrap, with its IPv4 addresses and their network ("" if unknown); None if unknown.
     virtual: that interface has no device. endpoints: the addresses for other nodes. crosses_nics: NCCL_CROSS_NIC=1.
+    gpus and nics: names and bus ids of its GPUs and RDMA devices. driver, nccl: releases; captured: when; None if
+    unknown.
     """
 
     identity: str = ""
@@ -62,6 +64,11 @@ class Individual:
     ports: tuple[UsedPort, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     crosses_nics: bool = False
+    gpus: tuple[tuple[str, str], ...] = ()
+    nics: tuple[tuple[str, str], ...] = ()
+    driver: str | None = None
+    nccl: str | None = None
+    captured: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +156,11 @@ def _individual(machine: Machine) -> Individual:
         ),
         endpoints=endpoints(machine),
         crosses_nics=machine.steering.cross_nic == 1,
+        gpus=tuple((f"GPU{gpu.index}", gpu.bus_id) for gpu in machine.sources.gpus),
+        nics=tuple((device.name, device.bus_id or "") for device in machine.sources.rdma if not device.virtual),
+        driver=machine.sources.driver.module or machine.sources.driver.nvml,
+        nccl=machine.sources.nccl,
+        captured=captured_at(machine.reader),
     )
 
 

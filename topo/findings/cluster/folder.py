@@ -59,9 +59,9 @@ def _shown(name: str) -> str:
 
 
 def read_files(
-    files: Sequence[NodeFile], on_read: Callable[[int], None], look: Look | None = None
+    files: Sequence[NodeFile], on_read: Callable[[Sequence[str]], None], look: Look | None = None
 ) -> tuple[list[ClusterNode], list[Unread]]:
-    """Read all nodes; `on_read` gets the size of each chunk. UnavailableError if a reading process was killed.
+    """Read all nodes; `on_read` gets the names of each chunk. UnavailableError if a reading process was killed.
 
     look: called for each node, in the process that reads it.
     """
@@ -75,7 +75,7 @@ def read_files(
                 unread.append(one)
             else:
                 nodes.append(one.restored(sheets, chunk.sheets))
-        on_read(len(chunk.nodes))
+        on_read(chunk.names)
     return nodes, unread
 
 
@@ -97,6 +97,11 @@ class _Packed:
 class _Chunk:
     nodes: list[_Packed | Unread]
     sheets: dict[str, Sheet]
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes by name."""
+        return [one.name if isinstance(one, Unread) else one.node.name for one in self.nodes]
 
 
 def _chunks(files: Sequence[NodeFile], with_topology: bool, look: Look | None) -> Iterator[_Chunk]:

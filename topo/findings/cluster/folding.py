@@ -14,6 +14,7 @@ from railgauge.topo.findings.cluster.rules.reachability import Reached
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rules import SHOWN
 from railgauge.topo.values.node_names import folded
+from railgauge.topo.values.number import natural
 
 NOTHING_TRIED = Reached()
 Told = tuple[Finding, list[str]]
@@ -22,10 +23,27 @@ Told = tuple[Finding, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A finding, its host being the names of `nodes` nodes folded; 0 for one about no particular node."""
+    """A finding, and the nodes that have it, whose names folded are its host; () for one about no particular node."""
 
     finding: Finding
-    nodes: int
+    names: tuple[str, ...]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes have it."""
+        return len(self.names)
+
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """These nodes; for a fact without a majority all that have one of its values."""
+        values = self.finding.evidence.get("values", {})
+        return self.names or tuple(name for names in values.values() for name in names)
+
+
+def of_nodes(finding: Finding, names: Iterable[str]) -> Folded:
+    """A finding that these nodes have."""
+    names = sorted(set(names), key=natural)
+    return Folded(replace(finding, host=folded(names)), tuple(names))
 
 
 def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
@@ -40,7 +58,7 @@ def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached 
             same.setdefault(key, (finding, []))[1].extend(names)
     of_several = (*across(nodes), *reached.findings)
     told = [*same.values(), *((one, list(one.evidence.get("nodes", ()))) for one in of_several)]
-    found = [Folded(replace(one, host=folded(names)), len(set(names))) for one, names in _without_false_passes(told)]
+    found = [of_nodes(one, names) for one, names in _without_false_passes(told)]
     return tuple(sorted(found, key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
 
 

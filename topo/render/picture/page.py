@@ -39,28 +39,39 @@ def dumps(
     warnings: Sequence[str],
     findings: Sequence[Finding] = (),
     gone: Sequence[Finding] = (),
+    about: Sequence[str] = (),
 ) -> str:
     """The page; `warnings` are what could not be learnt about the machine, `findings` what a check says of it, `gone`
-    what its baseline had.
+    what its baseline had, `about` the lines at its top. What is wrong stands once: with findings these say it.
     """
     parts = picture.parts()
     tables = (section(title, _devices(parts, kind)) for kind, title in TABLES)
+    told = section("Could not be read", _warnings((), warnings)) if findings else ""
     body = (
+        *_top(picture.title, about, findings),
         f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
         section("Findings", found.html(findings)),
         section("Gone since the baseline", found.html(gone)),
-        section("What is wrong or unknown", _warnings(parts, warnings)),
+        told if findings else section("What is wrong or unknown", _warnings(parts, warnings)),
         f'<div class="tables">{"".join(tables)}</div>',
         section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
     )
     return page(picture.title, body, f"{STYLE}\n{found.STYLE}" if findings else STYLE)
 
 
-def without_picture(title: str, findings: Sequence[Finding], gone: Sequence[Finding] = ()) -> str:
+def without_picture(
+    title: str, findings: Sequence[Finding], gone: Sequence[Finding] = (), about: Sequence[str] = ()
+) -> str:
     """The findings alone, about a machine of which no model can be made."""
     sections = (section("Findings", found.html(findings)), section("Gone since the baseline", found.html(gone)))
-    body = (f"<h1>{escape(title)}</h1>", *sections)
-    return page(title, body, found.STYLE)
+    return page(title, (*_top(title, about, findings), *sections), found.STYLE)
+
+
+def _top(title: str, about: Sequence[str], findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The heading of a report: the machine, and how many findings there are."""
+    if not findings:
+        return ()
+    return (f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in about), found.counted(findings))
 
 
 def _warnings(parts: Sequence[PicturePart], warnings: Sequence[str]) -> str:

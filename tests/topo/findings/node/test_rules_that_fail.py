@@ -139,7 +139,7 @@ def test_a_node_that_cannot_be_examined_leaves_the_others(tmp_path, monkeypatch)
         fleets.write(tmp_path, name, fleets.usual())
     done = in_process("cluster", "check", "--from", str(tmp_path))
     assert done.returncode == 70
-    assert done.stdout.startswith("2 nodes read, 1 not\n")
+    assert done.stdout.startswith("3 nodes: 2 clean, 1 not read: gpu2\n")
     assert "IndexError: no interface" in done.stderr
 
 

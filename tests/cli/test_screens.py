@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The screens that people read, on terminals of 80, 100 and 160 columns: no line is wider, and no word is cut."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+from tests.cli.command import clean_environment, command
+from tests.patience import HANGS_AFTER_S
+from tests.topo.findings.cluster.fleets import usual, write
+
+WIDTHS = (80, 100, 160)
+LOG = (
+    "gpu1:10:10 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+    "gpu1:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n"
+)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+GUIDES = re.compile("[│├└─]+")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """A cluster of eight nodes with odd ones, and a log."""
+    folder = tmp_path_factory.mktemp("screens")
+    (folder / "cluster").mkdir()
+    faulty = {2: "dgx-h100-nic-x8", 4: "dgx-h100-port-down", 6: "dgx-h100-nvlink-down"}
+    for number in range(1, 9):
+        write(folder / "cluster", f"gpu{number:02}", usual(faulty.get(number, "dgx-h100")))
+    (folder / "nccl.log").write_text(LOG)
+    return folder
+
+
+def on_terminal(arguments, columns, folder):
+    """What a command prints on a terminal so wide."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = clean_environment(TERM="xterm-256color")
+    pipes = {"stdin": follower, "stdout": follower, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command(*arguments), env=environment, cwd=folder, **pipes) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                data = os.read(leader, 65536)
+            except OSError:  # Linux: the other side is closed
+                break
+            if not data:
+                break
+            shown += data
+        os.close(leader)
+        process.wait(timeout=HANGS_AFTER_S)
+    return COLOUR.sub("", shown.decode()).replace("\r\n", "\n")
+
+
+def words(text):
+    return GUIDES.sub(" ", text).split()
+
+
+SCREENS = {
+    "check": ("check", "--from", "@dgx-h100-nvlink-down"),
+    "check -v": ("check", "--from", "@dgx-h100-nic-x8", "-v"),
+    "gdr check": ("gdr", "check", "--from", "@dgx-h100"),
+    "cluster check": ("cluster", "check", "--from", "cluster"),
+    "cluster check --table": ("cluster", "check", "--from", "cluster", "--table"),
+    "cluster dump": ("cluster", "dump", "--from", "cluster"),
+    "topo show": ("topo", "show", "--from", "@dgx-h100"),
+    "topo show --view matrix": ("topo", "show", "--from", "@dgx-h100", "--view", "matrix"),
+    "topo paths": ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100"),
+    "graph predict": ("graph", "predict", "--from", "@dgx-h100", "--nodes", "2"),
+    "log explain": ("log", "explain", "nccl.log"),
+}
+DROPS = ("gdr check", "cluster check --table", "topo show --view matrix")
+"""Tables, which leave out columns: all that they print stands in the whole one, but for the note."""
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_cut(name, places):
+    whole = subprocess.run(
+        command(*SCREENS[name]), env=clean_environment(), cwd=places, capture_output=True, text=True, check=False
+    ).stdout
+    assert whole
+    for columns in WIDTHS:
+        shown = on_terminal(SCREENS[name], columns, places)
+        wide = [line for line in shown.splitlines() if len(line) > columns]
+        assert not wide, f"{columns}: {wide}"
+        if name in DROPS:
+            kept = re.sub(r"\([^()]* left\s+out: the\s+terminal\s+is\s+too\s+narrow\)", "", shown)
+            assert {*words(kept)} <= {*words(whole), *words(whole.replace(",", ", "))}
+        else:
+            assert "".join(words(shown)) == "".join(words(whole))
+            assert {*words(shown)} <= {*words(whole), *words(whole.replace(",", ", "))}
