@@ -131,7 +131,7 @@ def open_system(machine: "Machine", ranks: int | None, device: DeviceChoice) -> 
     if device is DeviceChoice.CPU and ranks is None:
         raise UsageError("--device cpu requires --ranks N, the number of host ranks")
     if device is DeviceChoice.CPU or (device is DeviceChoice.AUTO and ranks is not None and gpus == 0):
-        return build_system(machine.topology, host_ranks=ranks)
+        return build_system(machine.running, host_ranks=ranks)
     if device is DeviceChoice.CUDA and gpus == 0:
         raise UnavailableError("--device cuda: no GPU found; use --device cpu --ranks N to plan host ranks")
     if ranks is not None and ranks != gpus:

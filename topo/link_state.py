@@ -152,7 +152,8 @@ class PciState:
     """What the judge makes of a PCIe link.
 
     full is what is expected of it (of TWINS, ENDS_LANES, ENDS_SPEED), full_gb_per_s the same in GB/s of NCCL's model or
-    of the port. `many` of `among` devices of the model have that, for ENDS_SPEED are faster, or have the same.
+    of the port. held: the lanes and the speed that it runs at, each where that is less than its ends can do and not for
+    rest. `many` of `among` devices of the model have that, for ENDS_SPEED are faster, or have the same.
     """
 
     link: PciLink
@@ -160,6 +161,7 @@ class PciState:
     reason: Reason | None = None
     excuse: Excuse | None = None
     full: Rate = field(default_factory=Rate)
+    held: Rate = field(default_factory=Rate)
     full_gb_per_s: float = 0.0
     many: int = 0
     among: int = 0
@@ -262,20 +264,31 @@ def _as_it_runs(link: PciLink, twins: _Twins, *, alone: bool) -> PciState | None
         return None
     if now is None or ends is None or link.short is None or link.virtual:
         return PciState(link=link, verdict=Verdict.UNKNOWN)
+    faster = sum(cards for speed, cards in twins.speeds.items() if speed > (now.gt_per_s or math.inf))
+    is_slow = link.kind not in RESTING and (now.gt_per_s or math.inf) < (ends.gt_per_s or 0)
+    held = Rate(
+        lanes=now.lanes if link.short else None, gt_per_s=now.gt_per_s if is_slow and 2 * faster > twins.cards else None
+    )
     if link.short:
         alike = twins.cards > 1 and set(twins.lanes) == {now.lanes}
         excuse = Excuse.ALONE if alone else Excuse.ALIKE if alike else None
-        return _less(link, Reason.ENDS_LANES, excuse, twins.cards, twins)
-    if link.kind in RESTING or not now.gt_per_s or not ends.gt_per_s or now.gt_per_s >= ends.gt_per_s:
+        return _less(link, Reason.ENDS_LANES, excuse, held, twins.cards, twins)
+    if not is_slow:
         return None
-    faster = sum(cards for speed, cards in twins.speeds.items() if speed > now.gt_per_s)
-    return _less(link, Reason.ENDS_SPEED, None if 2 * faster > twins.cards else Excuse.AT_REST, faster, twins)
+    return _less(link, Reason.ENDS_SPEED, None if held.gt_per_s else Excuse.AT_REST, held, faster, twins)
 
 
-def _less(link: PciLink, reason: Reason, excuse: Excuse | None, many: int, twins: _Twins) -> PciState:
-    verdict = Verdict.BY_DESIGN if excuse else Verdict.DEGRADED
-    full = link.ends or Rate()
-    return PciState(link=link, verdict=verdict, reason=reason, excuse=excuse, full=full, many=many, among=twins.cards)
+def _less(link: PciLink, reason: Reason, excuse: Excuse | None, held: Rate, many: int, twins: _Twins) -> PciState:
+    return PciState(
+        link=link,
+        verdict=Verdict.BY_DESIGN if excuse else Verdict.DEGRADED,
+        reason=reason,
+        excuse=excuse,
+        full=link.ends or Rate(),
+        held=held,
+        many=many,
+        among=twins.cards,
+    )
 
 
 def _as_it_can(link: PciLink, twins: _Twins, needs: PciState | None) -> PciState | None:

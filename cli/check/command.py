@@ -2,10 +2,12 @@
 """railgauge check: the problems of a machine that slow or break NCCL."""
 
 import os
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from railgauge.cli.expect_option import Expect
 from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
 from railgauge.cli.machine_options import (
     HELP_OPTIONS,
@@ -46,17 +48,23 @@ def check(
             "--against", metavar="BASELINE", help="Compare with a baseline: capture, @fixture, XML or JSON of -o."
         ),
     ] = None,
+    expect: Expect = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--write-profile", metavar="FILE", help="Write this machine as a profile for --expect."),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", metavar="FILE", help="Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of this machine, or of the one in --from, before a job hits them."""
     from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings
-    from railgauge.topo.findings.node.case import Case
-    from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
+    from railgauge.cli.check.write_profile import write_profile
+    from railgauge.topo.expect.expectations import given
+    from railgauge.topo.findings.node.rule import ASKING
     from railgauge.topo.findings.node.rules import check as findings_of
     from railgauge.topo.findings.node.rules import chosen
     from railgauge.topo.render.check import check_lines
@@ -67,20 +75,23 @@ def check(
         check_suffix(output)
     if cost > MOST_COST:
         print_warnings((f"-r {cost} is the same as -r {MOST_COST}: check moves no data; {MOVES_DATA}",))
+    expected = given(expect or ())
     rules = chosen(only or (), skip or (), cost)
-    machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= TWO_READINGS, tolerant=True)
+    machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= ASKING, tolerant=True)
+    machine = replace(machine, expected=expected)
     baseline, compared = None, None
     if against is not None:
         from railgauge.cli.check.against import load_baseline
         from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)
-    case = Case(machine, cost=cost, gpus=gpu_list(gpus), baseline=baseline)
-    findings = findings_of(case, rules)
+    findings = findings_of(machine, rules, baseline)
     if baseline is not None:
-        compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
+        compared = compare(findings, baseline, machine.host, {rule.id for rule in rules})
         findings = compared.findings
-    answer = CheckAnswer(case, findings, compared)
+    if profile is not None:
+        write_profile(profile, machine, findings)
+    answer = CheckAnswer(machine, findings, compared)
     if output is not None:
         write_findings(output, answer, os.path.basename(source or "this machine"))
     elif as_json:

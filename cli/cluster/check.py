@@ -4,11 +4,13 @@
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
+from railgauge.cli.expect_option import Expect
 from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json, print_lines
@@ -16,6 +18,7 @@ from railgauge.topo.errors import InputError, UnavailableError, UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
+    from railgauge.topo.expect.expectations import Expectations
     from railgauge.topo.findings.cluster.examination import Examined
     from railgauge.topo.findings.cluster.folder import NodeFile, Unread
     from railgauge.topo.findings.cluster.folding import Folded
@@ -33,8 +36,9 @@ def check(
     fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    expect: Expect = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of each node, the nodes that differ from the majority, and mismatches between nodes.
 
@@ -44,6 +48,7 @@ def check(
     from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.cli.cluster.nodes import destinations
+    from railgauge.topo.expect.expectations import given
     from railgauge.topo.findings.cards.comparison import NODES_DIFFER
     from railgauge.topo.findings.cluster.folder import CAPTURES, node_files
     from railgauge.topo.findings.cluster.folding import folded_findings
@@ -52,6 +57,7 @@ def check(
     from railgauge.topo.render.findings import record
     from railgauge.topo.render.reach import matrix_lines, matrix_record
 
+    expected = given(expect or ())
     wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
     limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
     asked: dict[str, str] = {}
@@ -65,7 +71,7 @@ def check(
             folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
             asked = destinations(nodes, hostfile) if wanted & {rule.id for rule in TRIED} else {}
             files, failed = gathered_files(nodes, hostfile, folder, [CAPTURES[0]], limits)
-        report, examined = _examined(files, failed)
+        report, examined = _examined(files, failed, expected)
         reach, reached = _reached(examined, dict(files), asked, timeout_s)
     everything = folded_findings(examined, report, reached)
     found = tuple(one for one in everything if one.finding.id in wanted)
@@ -81,14 +87,16 @@ def check(
     leave_with(tuple(one.finding for one in found), fail_on)
 
 
-def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report, list[Examined]]":
+def _examined(
+    files: "list[NodeFile]", failed: "list[Unread]", expected: "Expectations"
+) -> "tuple[Report, list[Examined]]":
     from railgauge.cli.cluster.progress import progress
     from railgauge.topo.findings.cluster.comparison import compare
     from railgauge.topo.findings.cluster.examination import examine_node
     from railgauge.topo.findings.cluster.folder import read_files
 
     with progress("examining nodes", len(files)) as on_read:
-        nodes, unread = read_files(files, on_read, examine_node)
+        nodes, unread = read_files(files, on_read, partial(examine_node, expected=expected))
     report = compare(nodes, [*failed, *unread])
     print_warnings(report.warnings)
     return report, [node.seen for node in nodes]

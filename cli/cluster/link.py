@@ -61,7 +61,7 @@ def link(
     timeout: Timeout = 60.0,
     fault: FaultOption = "",
     min_gbps: MinGbps = None,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:

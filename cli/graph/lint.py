@@ -40,7 +40,7 @@ def lint(
     no_p2p: NoP2p = False,
     settings: Set = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the errors of a graph file, and the bandwidth that its channels would reach."""
     from railgauge.topo.findings.graph_file.graph_file import read

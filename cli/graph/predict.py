@@ -21,7 +21,6 @@ from railgauge.cli.machine_options import (
     TopoFile,
     open_machine,
     open_system,
-    print_warnings,
     settings_in_force,
 )
 from railgauge.cli.output import document, print_json
@@ -78,13 +77,18 @@ def predict(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="An NCCL setting, or a change: NIC2.width=8, NIC1.rate=200, GPU3.speed='16 GT/s'; repeatable.",
+            help="An NCCL setting, or a change: NIC2.width=8 (NCCL plans as before), NIC2.max_width=8 (it knows), "
+            "NIC1.rate=200, GPU3.speed='16 GT/s'; repeatable.",
         ),
     ] = None,
     drops: Annotated[
         list[str] | None,
         typer.Option("--drop", metavar="NAME", help="Remove NIC1, GPU7 or nvlink:GPU3-GPU5; repeatable."),
     ] = None,
+    fixed: Annotated[
+        bool,
+        typer.Option("--fixed", help="As if the faults that check prices were fixed; changes come after."),
+    ] = False,
     peer: Annotated[P2pAccess, typer.Option("--p2p", help="off: assume no peer access between GPUs.")] = P2pAccess.ON,
     kind: Annotated[
         FabricKind, typer.Option("--fabric", help="How the NICs of the nodes are wired to switches.")
@@ -99,8 +103,10 @@ def predict(
     """Predict time and bandwidth per size, what limits them, and the effect of a change of the machine."""
     from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
+    from railgauge.topo.findings.node.effect import repaired
+    from railgauge.topo.findings.node.rules import repairs
     from railgauge.topo.nccl.settings.algorithms import read_allowed
-    from railgauge.topo.predict.comparison import ForecastComparison
+    from railgauge.topo.predict.comparison import no_slower, sound
     from railgauge.topo.predict.forecast import forecast, nccl_rows
     from railgauge.topo.render.predict import predict_document, predict_lines
 
@@ -122,25 +128,30 @@ def predict(
         per_thread=per_thread,
     )
     edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is P2pAccess.OFF else []))
-    _check_graph(graph, policy, edits)
+    _check_graph(graph, policy, (*edits, *(["--fixed"] if fixed else [])))
+    faults = repairs(machine) if fixed else ()
+    if fixed and edits:
+        machine = repaired(machine, faults)
     plan = shape.plan(machine, p2p=not no_p2p, graph=graph)
     model = host_rows if plan.on_host else nccl_rows
     found = forecast(plan, collective, scanned, allowed, model)
-    if not edits:
-        _warn_of_slow_links(machine, found.plan)
     compared = None
     if edits:
         _check_ranks(found.plan, on_gpus(machine.topology, changes, drops or ()), peer)
-        changed = replace(machine, topology=edited(machine.topology, changes, drops or ()))
+        changed = replace(machine, topology=edited(machine.running, changes, drops or ()))
         after = shape.plan(changed, p2p=not no_p2p and peer is P2pAccess.ON)
-        compared = ForecastComparison(
-            edits=edits, before=found, after=forecast(after, collective, scanned, allowed, model)
-        )
-        found = compared.after
+        compared = sound(found, forecast(after, collective, scanned, allowed, model), edits)
+    elif fixed:
+        whole = shape.plan(repaired(machine, faults), p2p=not no_p2p)
+        edits = tuple(edit for fault in faults for edit in fault.edits)
+        compared = sound(found, no_slower(forecast(whole, collective, scanned, allowed, model), found), edits)
+    found = compared.after if compared else found
+    as_planned = replace(found.plan, real=False)
+    planned = forecast(as_planned, collective, scanned, allowed, model) if found.plan.system.slow else found
     if as_json:
-        print_json(document("predict", machine.host, **predict_document(found, compared)))
+        print_json(document("predict", machine.host, **predict_document(found, planned, compared)))
     else:
-        print("\n".join(predict_lines(found, compared)))
+        print("\n".join(predict_lines(found, planned, compared)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,14 +210,6 @@ def _check_ranks(plan: "NodePlan", gpus: tuple[str, ...], peer: P2pAccess) -> No
     changes = (*gpus, *(["--p2p off"] if peer is P2pAccess.OFF else []))
     if plan.on_host and changes:
         raise UsageError(f"{', '.join(changes)}: no effect on ranks in host memory; leave --device cpu out")
-
-
-def _warn_of_slow_links(machine: "Machine", plan: "NodePlan") -> None:
-    from railgauge.topo.predict.slow_links import slow_links
-
-    inventory = machine.facts
-    if inventory is not None:
-        print_warnings(tuple(slow_links(plan.system, inventory)))
 
 
 def _nodes_of(graphs: "Graphs", nodes: int | None, path: str, *, alone: bool) -> int:

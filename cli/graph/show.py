@@ -70,6 +70,7 @@ def show(
     """Show channels and the load of each link, as text or drawn into the picture of the machine."""
     from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.group import group_of
+    from railgauge.topo.channels.running import with_running
     from railgauge.topo.channels.search import search
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.paths.paths import paths
@@ -88,10 +89,11 @@ def show(
     else:
         graphs = graph_file.load(file, system, group_of(system, table, 1).ranks)
         count = nodes or (2 if graphs.ring.channels[0].nets else 1)
+    group = group_of(system, table, count)
+    graphs = with_running(group, graphs)
     if as_json:
         print_json(document("graph", machine.host, graphs=graph_records(graphs)))
         return
-    group = group_of(system, table, count)
     if output is None:
         places = rank_lines(system, graphs.ring)
         print("\n".join([*places, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))

@@ -59,7 +59,7 @@ def link(
     timeout: Timeout = 60.0,
     fault: FaultOption = "",
     min_gbps: MinGbps = None,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
     ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
     launcher: Annotated[str, option(RANKS, "--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
     hostfile: Annotated[str, option(RANKS, "--hostfile", help="the hosts: an Open MPI or MPICH hostfile")] = "",

@@ -23,10 +23,10 @@ def lint(
     ] = None,
     save: SaveCapture = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the errors of a topology file, by itself and against the machine it is for."""
-    from railgauge.topo.findings.topology_file.elements import read
+    from railgauge.topo.findings.topology_file.inspected_file import read
     from railgauge.topo.findings.topology_file.rules import lint as findings_of
     from railgauge.topo.render.findings import record
 

@@ -64,7 +64,7 @@ def paths(
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
     from railgauge.topo.render.node_links import node_links, path_faults
-    from railgauge.topo.render.paths import describe, entry, explained
+    from railgauge.topo.render.paths import describe, entry, explained, now_text
 
     if a and not b:
         raise UsageError("give both A and B, or neither for all pairs")
@@ -94,7 +94,7 @@ def paths(
         return
     for source_id, target_id, path in table:
         start, end = (names.get(node, node) for node in (source_id, target_id))
-        print(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s")
+        print(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s{now_text(path)}")
 
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:

@@ -76,7 +76,7 @@ def pick(
     system = machine.system
     denied = machine.denied
     found = pick_gpus(
-        machine.topology,
+        machine.running,
         count,
         busy=busy_gpus(system, busy),
         nodes=nodes,

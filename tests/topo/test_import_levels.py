@@ -12,7 +12,7 @@ LEVELS = (
     ("errors",),
     ("values", "files"),
     ("facts", "xml", "link_state"),
-    ("nccl",),
+    ("nccl", "expect"),
     ("machine", "channels"),
     ("predict", "compare"),
     ("findings",),

@@ -32,6 +32,10 @@ class GpuAffinity:
         nearest = self._near[gpu.id]
         return self._table.get(gpu.id, min(nearest)).type if nearest else None
 
+    def net_gb_per_s(self, gpu: Node) -> float:
+        """What the paths to the nearest NICs run at together."""
+        return sum(self._table.get(gpu.id, net).real_gb_per_s for net in self._near[gpu.id])
+
     def shared(self, subset: int) -> int:
         """How many pairs of a member and another GPU share a NIC or a NUMA node."""
         members = (row for i, row in enumerate(self._sharing) if subset >> i & 1)
@@ -72,10 +76,14 @@ class GpuAffinity:
         return bool(self._near[one.id] & self._near[other.id]) or (home is not None and home == self._home[other.id])
 
     def _profile(self, gpu: Node) -> tuple[object, ...]:
-        nets = sorted((path.type, path.gb_per_s) for path in (self._table.get(gpu.id, n.id) for n in self._nets))
+        nets = sorted(
+            (path.type, path.gb_per_s, path.real_gb_per_s)
+            for path in (self._table.get(gpu.id, n.id) for n in self._nets)
+        )
         return (gpu.sm or 0, *nets)
 
     def _relation(self, a: Node, b: Node) -> Hashable:
         out, back = self._table.get(a.id, b.id), self._table.get(b.id, a.id)
         common = len(self._near[a.id] & self._near[b.id])
-        return a is b, out.type, out.gb_per_s, back.type, back.gb_per_s, common, self._home[a.id] == self._home[b.id]
+        both = (out.type, out.gb_per_s, out.real_gb_per_s, back.type, back.gb_per_s, back.real_gb_per_s)
+        return a is b, *both, common, self._home[a.id] == self._home[b.id]

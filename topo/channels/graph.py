@@ -43,7 +43,8 @@ class Graph:
     """Channels of one pattern, all of one speed.
 
     Speeds are GB/s per channel, types are path types, latency_inter is in us. `bound` is None if not computed,
-    `difference` says in a sentence why these are not NCCL's channels, if they differ.
+    `difference` says in a sentence why these are not NCCL's channels, if they differ. `running`: the share of the speed
+    that is left where the machine has links that run slower than NCCL plans with, `slow` the slowest in words.
     """
 
     pattern: int
@@ -58,11 +59,17 @@ class Graph:
     channels: tuple[Channel, ...]
     bound: Bound | None = None
     difference: str = ""
+    running: float = 1.0
+    slow: str = ""
 
     def total(self, nodes: int) -> float:
         """GB/s of all channels together, alone (`nodes` 1) or as one of several nodes."""
         speed = self.gb_per_s_intra if nodes == 1 else min(self.gb_per_s_intra, self.gb_per_s_inter)
         return len(self.channels) * speed
+
+    def real_total(self, nodes: int) -> float:
+        """GB/s of all channels together as the links run."""
+        return self.total(nodes) * self.running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

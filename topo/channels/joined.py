@@ -65,6 +65,23 @@ class Joined:
         speed = self.ring.speed(len(self.members))
         return len(self.rings) * speed / max([1.0, *(nic.share for nic in self.shared_nics)])
 
+    @property
+    def slowest(self) -> MemberNode | None:
+        """The node whose links hold the rings back, since they run slower than planned; None without such a node."""
+        speed = self.ring.speed(len(self.members))
+        slow = min(self.members, key=self._real_speed)
+        return slow if self._real_speed(slow) < speed else None
+
+    @property
+    def real_gb_per_s(self) -> float:
+        """GB/s of all rings together as the links of the nodes run."""
+        slow = self.slowest
+        return self.gb_per_s * self._real_speed(slow) / self.ring.speed(len(self.members)) if slow else self.gb_per_s
+
+    def _real_speed(self, member: MemberNode) -> float:
+        graph = member.graphs.ring
+        return graph.real_total(len(self.members)) / len(graph.channels)
+
     def node_of(self, rank: int) -> int:
         """The number of the node that a rank is on."""
         return max(place for place, member in enumerate(self.members) if member.first_rank <= rank)

@@ -33,6 +33,11 @@ class LinkLoad:
         """The load as a share of the bandwidth; 1 is full."""
         return self.gb_per_s / self.link.gb_per_s if self.link.gb_per_s else float("inf")
 
+    @property
+    def real_share(self) -> float:
+        """The load as a share of what the link runs at."""
+        return self.gb_per_s / self.link.real_gb_per_s if self.link.real_gb_per_s else float("inf")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -57,9 +62,11 @@ def overloaded(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
 
 def alike(loads: Iterable[LinkLoad]) -> list[list[LinkLoad]]:
     """The loads grouped by kind of link, load and capacity: links that differ in their ends only are together."""
-    groups: dict[tuple[LinkKind, float, float], list[LinkLoad]] = {}
+    groups: dict[tuple[LinkKind, float, float, float], list[LinkLoad]] = {}
     for load in loads:
-        key = (load.link.kind, round(load.gb_per_s, 3), round(load.link.gb_per_s, 3))
+        speeds = (load.gb_per_s, load.link.gb_per_s, load.link.real_gb_per_s)
+        one, two, three = (round(speed, 3) for speed in speeds)
+        key = load.link.kind, one, two, three
         groups.setdefault(key, []).append(load)
     return list(groups.values())
 

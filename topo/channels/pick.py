@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best GPUs for a job on a shared machine.
 
-Of all subsets of the free GPUs: the most ring bandwidth, then the nearest NICs, then the best rest: most ring
-bandwidth left, and the fewest other GPUs that share a NIC or a NUMA node with the job.
+Of all subsets of the free GPUs: the most ring bandwidth, then the nearest NICs and the fastest paths to them, then the
+best rest: most ring bandwidth left, and the fewest other GPUs that share a NIC or a NUMA node with the job. All
+bandwidths are what links run at.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +34,8 @@ class GpuChoice:
 
     `ring_gb_per_s` of all its ring channels (None: one GPU has no ring), `limit_gb_per_s` the upper bound,
     `net_types` the path types to each GPU's nearest NIC, `left` the GPUs that stay free, `left_limit_gb_per_s` the
-    limit on a ring over those, `shared` how many pairs of a GPU in it and another share a NIC or a NUMA node.
+    limit on a ring over those, `net_gb_per_s` of the paths to the nearest NICs together, `shared` how many pairs of a
+    GPU in it and another share a NIC or a NUMA node.
     """
 
     gpus: tuple[Node, ...]
@@ -43,6 +45,7 @@ class GpuChoice:
     left: tuple[Node, ...]
     left_limit_gb_per_s: float | None
     shared: int
+    net_gb_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,7 @@ def _key(choice: GpuChoice, ring: float | None) -> tuple[float, ...]:
     """Smaller is better."""
     far = sum(map(PATH_TYPES.index, choice.net_types))
     numbers = [float(gpu.dev or 0) for gpu in choice.gpus]
-    return (-_rank(ring), far, -_rank(choice.left_limit_gb_per_s), choice.shared, *numbers)
+    return (-_rank(ring), far, -_rank(choice.net_gb_per_s), -_rank(choice.left_limit_gb_per_s), choice.shared, *numbers)
 
 
 def _rank(gb_per_s: float | None) -> float:
@@ -171,6 +174,7 @@ class _Picking:
             ring_gb_per_s=None,
             limit_gb_per_s=self._limit(gpus, self._nodes),
             net_types=tuple(kind for gpu in gpus if (kind := self._affinity.net_type(gpu))),
+            net_gb_per_s=sum(map(self._affinity.net_gb_per_s, gpus)),
             left=left,
             left_limit_gb_per_s=self._limit(left, 1),
             shared=self._affinity.shared(self._bits(gpus)),
@@ -201,7 +205,7 @@ class _Picking:
         system = build_system(with_gpus(self._topology, gpus))
         asked = nodes or self._nodes
         found = search(system, nodes=asked, steering=self._steering, p2p=self._p2p, denied=self._denied).ring
-        return found.total(2 if any(channel.nets for channel in found.channels) else asked)
+        return found.real_total(2 if any(channel.nets for channel in found.channels) else asked)
 
     def _bits(self, gpus: Iterable[Node]) -> int:
         return sum(self._at[gpu.id] for gpu in gpus)

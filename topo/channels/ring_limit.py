@@ -50,7 +50,7 @@ def _ways(system: System, table: Paths, ends: Iterable[tuple[Node, Node]]) -> Ri
 
 def _way(system: System, table: Paths, source: Node, target: Node) -> RingRoute:
     path = table.get(source.id, target.id)
-    room = {link: link.gb_per_s / share for link, share in taken(system, source, path).items()}
+    room = {link: link.real_gb_per_s / share for link, share in taken(system, source, path).items()}
     wires = [link for link in path.links if link.kind is not LinkKind.LOC]
     if not wires:
         return RingRoute(None, None, room, 0.0 if path.type == "DIS" else UNLIMITED)

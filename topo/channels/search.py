@@ -3,7 +3,9 @@
 
 from railgauge.topo.channels.best import best_graphs
 from railgauge.topo.channels.graph import Graphs, Policy
+from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.nccl import nccl_graphs
+from railgauge.topo.channels.running import with_running
 from railgauge.topo.channels.wiring import wire_up
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.nccl.graph.model import System
@@ -30,9 +32,12 @@ def search(
     """
     if len(system.gpus) > MOST_GPUS:
         raise UnavailableError(f"{len(system.gpus)} GPUs: the search supports up to {MOST_GPUS} per machine")
-    wiring = wire_up(system, paths(system, p2p=p2p, levels=steering.levels, denied=denied), nodes)
+    table = paths(system, p2p=p2p, levels=steering.levels, denied=denied)
+    wiring = wire_up(system, table, nodes)
     if nodes > 1 and not wiring.nets:
         raise UnavailableError("no NIC: this machine cannot be one of several nodes")
     if policy is Policy.NCCL:
-        return nccl_graphs(wiring, steering.cross_nic)
-    return best_graphs(wiring, nodes, steering.cross_nic)
+        found = nccl_graphs(wiring, steering.cross_nic)
+    else:
+        found = best_graphs(wiring, nodes, steering.cross_nic)
+    return with_running(group_of(system, table, nodes), found)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of a machine: pure functions of a Topology, named as on the command line.
 
-NIC2.width=8   GPU3.speed=16 GT/s   0000:17:00.0.width=8   NIC1.rate=200 (Gb/s)   NIC1.gdr=0   GPU3.nvlinks=16
+NIC2.width=8   GPU3.speed=16 GT/s   0000:17:00.0.max_width=8   NIC1.rate=200 (Gb/s)   NIC1.gdr=0   GPU3.nvlinks=16
 drop: NIC1   GPU7   nvlink:GPU3-GPU5 (all NVLinks between them)   nvlink:GPU3 (one of its links to the NVSwitches)
+
+width and speed are what a link runs at, of which NCCL does not know: it plans with what both ends can do, max_width and
+max_speed. Those are raised with what the link runs at.
 """
 
 import re
@@ -10,19 +13,24 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.facts.pci_class import NVSWITCH
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.nccl.graph.bandwidth import PCI_LANES_UNKNOWN
 from railgauge.topo.nccl.graph.ends import find_end, names_of
 from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.values.busid import is_bus_id, to_number
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.values.pci_class import NVSWITCH
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import PciRate, Topology
 from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # lanes of a PCIe link
 SPEED = re.compile(r"(?P<rate>[0-9]+(\.[0-9])?) ?GT/s( PCIe)?", re.IGNORECASE)
 GENERATIONS = {"gen1": "2.5", "gen2": "5.0", "gen3": "8.0", "gen4": "16.0", "gen5": "32.0", "gen6": "64.0"}
 MOST_GBPS = 100_000
-PROPERTIES = ("width", "speed", "rate", "gdr", "nvlinks")
+LINK = ("width", "speed", "max_width", "max_speed")
+MAX = "max_"
+PROPERTIES = ("width", "speed", "rate", "gdr", "nvlinks", "max_width", "max_speed")
 NVLINK = "nvlink:"
 
 
@@ -55,9 +63,36 @@ def changed(topology: Topology, text: str) -> Topology:
     if not (equals and dot) or key not in PROPERTIES:
         raise UsageError(f"--set {text!r}: expected NAME.PROPERTY=VALUE with PROPERTY one of {', '.join(PROPERTIES)}")
     root = thaw(topology.root)
-    put = {"width": _put_width, "speed": _put_speed, "rate": _put_rate, "gdr": _put_gdr, "nvlinks": _put_nvlinks}[key]
+    if key in LINK:
+        return _with_link(topology, root, _link_of(topology, root, name, text), key, value, text)
+    put = {"rate": _put_rate, "gdr": _put_gdr, "nvlinks": _put_nvlinks}[key]
     put(_find(root, build_system(topology), name), value, text)
     return replace(topology, root=root.freeze())
+
+
+def _link_of(topology: Topology, root: ElementBuilder, name: str, text: str) -> ElementBuilder:
+    """The <pci> below the link of that name."""
+    number = to_number(name) if is_bus_id(name) else None
+    found = (one for one in root.walk() if one.name == "pci" and to_number(one.get("busid") or "0") == number)
+    return next(found, None) or _device(_find(root, build_system(topology), name), text)
+
+
+def _with_link(
+    topology: Topology, root: ElementBuilder, pci: ElementBuilder, key: str, value: str, text: str
+) -> Topology:
+    """The topology with a link that runs at a width or speed, or can do no more than that."""
+    cpu = next(above for above in pci.above() if above.name == "cpu")
+    place = str(host_of(cpu.get("host_hash"))), to_number(pci.get("busid") or "")
+    can = PciRate(pci.get("link_speed") or "", pci.integer("link_width", None) or PCI_LANES_UNKNOWN)
+    is_width = key.endswith("width")
+    wanted = can._replace(lanes=_lanes(value, text)) if is_width else can._replace(speed=_speed(value, text))
+    now = dict(topology.now or {})
+    if key.startswith(MAX) or bandwidth.pci(*wanted) > bandwidth.pci(*can):
+        pci.put(*(("link_width", str(wanted.lanes)) if is_width else ("link_speed", wanted.speed)))
+    if not key.startswith(MAX):
+        runs = now.get(place, can)
+        now[place] = runs._replace(lanes=wanted.lanes) if is_width else runs._replace(speed=wanted.speed)
+    return replace(topology, root=root.freeze(), now=now)
 
 
 def without(topology: Topology, names: System, text: str) -> Topology:
@@ -111,19 +146,19 @@ def _device(one: ElementBuilder, text: str) -> ElementBuilder:
     return found
 
 
-def _put_width(one: ElementBuilder, value: str, text: str) -> None:
+def _lanes(value: str, text: str) -> int:
     if value not in map(str, WIDTHS):
         raise UsageError(f"--set {text!r}: expected a width of {', '.join(map(str, WIDTHS))} lanes")
-    _device(one, text).put("link_width", value)
+    return int(value)
 
 
-def _put_speed(one: ElementBuilder, value: str, text: str) -> None:
+def _speed(value: str, text: str) -> str:
     found = SPEED.fullmatch(value.strip())
     rate = GENERATIONS.get(value.strip().lower()) or (f"{float(found['rate']):.1f}" if found else "")
     if rate not in GENERATIONS.values():
         speeds = ", ".join(f"{rate} GT/s ({name})" for name, rate in GENERATIONS.items())
         raise UsageError(f"--set {text!r}: expected a speed of {speeds}")
-    _device(one, text).put("link_speed", f"{rate} GT/s PCIe")
+    return f"{rate} GT/s PCIe"
 
 
 def _put_rate(one: ElementBuilder, value: str, text: str) -> None:
@@ -139,11 +174,17 @@ def _put_gdr(one: ElementBuilder, value: str, text: str) -> None:
 
 
 def _put_nvlinks(one: ElementBuilder, value: str, text: str) -> None:
-    links = _to_switch(one)
-    most = sum(_count(link) for link in links)
-    if not links or not value.isdecimal() or not int(value) <= most:
+    """As many links to the NVSwitches as the GPU that has most of them has, or fewer."""
+    root = [one, *one.above()][-1]
+    fullest = max((gpu for gpu in root.walk() if gpu.name == "gpu"), key=_switched, default=one)
+    most = _switched(fullest)
+    if one.name != "gpu" or not most or not value.isdecimal() or not int(value) <= most:
         raise UsageError(f"--set {text!r}: nvlinks needs a GPU with NVSwitches and a value up to its {most} links")
-    for _ in range(most - int(value)):
+    if int(value) > _switched(one):
+        one.children = [link for link in one.children if link not in _to_switch(one)]
+        for link in _to_switch(fullest):
+            one.append(ElementBuilder(link.name, link.attributes.items()))
+    for _ in range(_switched(one) - int(value)):
         _take_one(one)
 
 
@@ -188,6 +229,10 @@ def _drop_between(one: ElementBuilder, other: ElementBuilder, text: str) -> None
 
 def _to_switch(gpu: ElementBuilder) -> list[ElementBuilder]:
     return [link for link in gpu.all("nvlink") if (link.get("tclass") or "").startswith(NVSWITCH)]
+
+
+def _switched(gpu: ElementBuilder) -> int:
+    return sum(map(_count, _to_switch(gpu)))
 
 
 def _take_one(gpu: ElementBuilder) -> None:

@@ -14,11 +14,13 @@ from railgauge.topo.facts.sources.cpufreq import read_governors
 from railgauge.topo.facts.sources.driver_libraries import DriverReleases, read_driver_releases
 from railgauge.topo.facts.sources.fabric_manager import read_fabric_manager
 from railgauge.topo.facts.sources.gdr import GdrFacts, read_gdr
+from railgauge.topo.facts.sources.gpu_nodes import GpuNodes, read_gpu_nodes
 from railgauge.topo.facts.sources.host_facts import HostFacts, read_host
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, host_name
 from railgauge.topo.facts.sources.imex import Imex, read_imex
 from railgauge.topo.facts.sources.iommu import Iommu, read_iommu
 from railgauge.topo.facts.sources.ip_stack import IpStack, read_ip_stack
+from railgauge.topo.facts.sources.nccl_release import read_nccl_release
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_settings
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile, read_topo_file
 from railgauge.topo.facts.sources.nvml import NvmlGpu, cuda_version, no_nvml, read_gpus
@@ -27,7 +29,7 @@ from railgauge.topo.facts.sources.pci_functions import PciFunction, read_functio
 from railgauge.topo.facts.sources.port_errors import PortErrors, read_port_errors
 from railgauge.topo.facts.sources.process import Process, read_process
 from railgauge.topo.facts.sources.shared_memory import SharedMemory, read_shared_memory
-from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, read_rdma
+from railgauge.topo.facts.sources.sysfs_infiniband import NETNS_MODE, RdmaDevice, read_rdma
 from railgauge.topo.facts.sources.sysfs_interfaces import SysfsInterface, read_interfaces
 from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
 from railgauge.topo.facts.sources.verbs_stack import VerbsStack, read_verbs_stack
@@ -40,6 +42,7 @@ class MachineFacts:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
+        self.whole: MachineFacts | None = None
 
     def read_all(self) -> dict[str, object]:
         """What every source tells, by name of the property."""
@@ -59,9 +62,15 @@ class MachineFacts:
             return self
         out = {gpu.bus_id for gpu in self.gpus if gpu.index not in indices}
         return self.but(
+            whole=self,
             gpus=tuple(gpu for gpu in self.gpus if gpu.bus_id not in out),
             pci=tuple(one for one in self.pci if one.bus_id not in out),
         )
+
+    @property
+    def of_all_gpus(self) -> "MachineFacts":
+        """The same with all GPUs of the machine."""
+        return self.whole or self
 
     def function(self, bus_id: str | None) -> PciFunction | None:
         """The PCI function of that bus id, None without one."""
@@ -97,6 +106,11 @@ class MachineFacts:
         return cuda_version((self.reader.facts("nvml") or {}).get("cuda"))
 
     @cached_property
+    def gpu_nodes(self) -> GpuNodes:
+        """Which GPUs the process that read the machine was given."""
+        return read_gpu_nodes(self.reader)
+
+    @cached_property
     def interfaces(self) -> tuple[SysfsInterface, ...]:
         """Network interfaces by name."""
         return read_interfaces(self.reader)
@@ -105,6 +119,11 @@ class MachineFacts:
     def rdma(self) -> tuple[RdmaDevice, ...]:
         """RDMA devices by name, with their ports and GIDs."""
         return read_rdma(self.reader)
+
+    @cached_property
+    def rdma_namespaces(self) -> str | None:
+        """Whether network namespaces share all RDMA devices: "shared" or "exclusive"; None if unknown."""
+        return {"Y": "shared", "N": "exclusive"}.get(self.reader.text(NETNS_MODE) or "")
 
     @cached_property
     def verbs(self) -> Verbs:
@@ -145,6 +164,11 @@ class MachineFacts:
     def driver(self) -> DriverReleases:
         """Releases of NVIDIA's driver."""
         return read_driver_releases(self.reader)
+
+    @cached_property
+    def nccl(self) -> str | None:
+        """The release of the NCCL that the system's loader finds; None where none is, or its file does not name it."""
+        return read_nccl_release(self.reader)
 
     @cached_property
     def fabric_manager(self) -> str | None:

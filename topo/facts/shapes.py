@@ -111,6 +111,7 @@ DOCUMENTS: dict[str, Check] = {
     "facts/pci_config.json": _object(functions=_map(PCI_CONFIG), error=TEXT),
     "facts/process.json": PROCESS,
     "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
+    "facts/gpu_nodes.json": _object(nodes=_map(INTEGER), error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
     "facts/port_errors_later.json": _object(("ports",), ports=_list(PORT_ERRORS)),
     "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT), folder=TEXT),

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effect of a change of the machine on a prediction, in one line and size by size."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from railgauge.topo.channels.dev_number import dev_number
-from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.graph.capacity import contains
+from railgauge.topo.nccl.graph.ends import text_names
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-FASTER = 1.01  # times the bus bandwidth before, which does not depend on the number of ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class ForecastComparison:
         direct = new.algorithm is Algorithm.DIRECT
         parts = [
             f"{old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s busbw ({self.change * 100:+.0f} %)",
-            f"bottleneck {new.limit.device or new.limit.by}",
+            f"bottleneck {new.limit.name}",
             *(
                 []
                 if direct
@@ -44,27 +45,49 @@ class ForecastComparison:
         return f"{self.after.plan.nodes}-node {self.after.collective} {size_text(new.size)}: {'; '.join(parts)}"
 
     def _chosen(self) -> list[str]:
-        """The new algorithm; or why a degraded machine is predicted to be faster."""
-        old, new = self.before.rows[-1], self.after.rows[-1]
-        if old.algorithm is not new.algorithm:
-            return [f"NCCL now chooses {new.algorithm} instead of {old.algorithm}"]
-        other = new.algorithm is not Algorithm.DIRECT and new.busbw_gb_per_s > FASTER * old.busbw_gb_per_s
-        return ["the search now finds other channels"] if other else []
+        """The new algorithm."""
+        old, new = self.before.rows[-1].algorithm, self.after.rows[-1].algorithm
+        return [] if old is new else [f"NCCL now chooses {new} instead of {old}"]
 
     def _left_out(self) -> list[str]:
         """NICs without a channel now that had one before; exchanges in pairs use other paths."""
         if self.after.collective.in_pairs:
             return []
-        gone = sorted(_nics(self.before) - _nics(self.after))
-        named = {dev_number(net): names_of(net)[0] for net in self.before.plan.system.nets}
-        return [f"{', '.join(named[dev] for dev in gone)} unused now"] if gone else []
+        after = _nics(self.after)
+        gone = [name for name in _nics(self.before) if name not in after]
+        return [f"{', '.join(gone)} unused now"] if gone else []
+
+
+def no_slower(one: Forecast, than: Forecast) -> Forecast:
+    """A forecast of a machine that can do all that another can: where NCCL's choice makes it slower, as fast."""
+    return _chosen_rows(one, than, min)
+
+
+def no_faster(one: Forecast, than: Forecast) -> Forecast:
+    """A forecast of a machine that can do nothing more than another: where NCCL's choice makes it faster, as fast."""
+    return _chosen_rows(one, than, max)
+
+
+def sound(before: Forecast, after: Forecast, edits: tuple[str, ...]) -> ForecastComparison:
+    """The comparison of a machine and of what edits make of it: who can do more is not the slower one."""
+    old, new = before.plan.system, after.plan.system
+    if contains(old, new) and not contains(new, old):
+        after = no_faster(after, before)
+    elif contains(new, old):
+        after = no_slower(after, before)
+    return ForecastComparison(edits=edits, before=before, after=after)
+
+
+def _chosen_rows(one: Forecast, other: Forecast, choose: Callable[..., ForecastRow]) -> Forecast:
+    pairs = zip(one.rows, other.rows, strict=True)
+    return replace(one, rows=tuple(choose(pair, key=lambda row: row.time_us) for pair in pairs))
 
 
 def channels_text(forecast: Forecast, row: ForecastRow) -> str:
-    """The channels of a row's algorithm, as 8 x 48."""
+    """The channels of a row's algorithm and what each runs at, as 8 x 48."""
     graph = forecast.plan.graph(row.algorithm)
     count = len(graph.channels)
-    return f"{count} x {graph.total(forecast.plan.parts) / count:g}"
+    return f"{count} x {graph.real_total(forecast.plan.parts) / count:.4g}"
 
 
 def size_text(size: int) -> str:
@@ -72,5 +95,9 @@ def size_text(size: int) -> str:
     return next((f"{size // unit} {name}" for unit, name in UNITS if size and size % unit == 0), f"{size} B")
 
 
-def _nics(forecast: Forecast) -> set[int]:
-    return {net for channel in forecast.plan.graphs.ring.channels for net in channel.nets}
+def _nics(forecast: Forecast) -> list[str]:
+    """The NICs with a channel by name, as NCCL numbers them."""
+    plan = forecast.plan
+    names = text_names(plan.system)
+    used = {net for channel in plan.graphs.ring.channels for net in channel.nets}
+    return [names[net.id] for net in plan.system.nets if dev_number(net) in used]

@@ -3,7 +3,8 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.graph.ends import names_of, text_names
+from railgauge.topo.nccl.graph.link_names import device_at, held
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind, System
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import pairs
@@ -22,13 +23,20 @@ LINKS_FROM = 0.75  # below this share of the channels' speed the protocol limits
 class Limit:
     """`by` latency or bandwidth; `what` in words; the limiting link, if it is a link of a node.
 
-    `device`: the device at that link, or spines, channels (if few run), or the protocol.
+    `device`: the device at that link by its number (GPU0, NIC0), or spines, channels (if few run), or the protocol.
+    `name`: the same in text, where a NIC is mlx5_0.
     """
 
     by: str
     what: str
     device: str = ""
     link: Link | None = None
+    named: str = ""
+
+    @property
+    def name(self) -> str:
+        """What limits, in a word or two."""
+        return self.named or self.device or self.by
 
 
 class CollectiveLimits:
@@ -90,8 +98,9 @@ def _link(system: System, found: Fullest) -> Limit:
     alike = f" (and {len(found.links) - 1} equal links)" if len(found.links) > 1 else ""
     assumed = ", assumed" if link.assumed else ""
     ends = [name_of(system, system.node(end)) for end in (link.source, link.target)]
-    what = f"{ends[0]} -> {ends[1]}: {link.gb_per_s:g} GB/s [{link.origin}{assumed}]{alike}"
-    return Limit(by=BANDWIDTH, what=what, device=_device(system, link), link=link)
+    origin = f"{link.now}, NCCL plans with {link.origin}" if link.now else f"{link.origin}{assumed}"
+    what = f"{ends[0]} -> {ends[1]}: {link.real_gb_per_s:g} GB/s [{origin}]{alike}"
+    return Limit(by=BANDWIDTH, what=what, device=_device(system, link), link=link, named=device_at(system, link))
 
 
 def _device(system: System, link: Link) -> str:
@@ -99,23 +108,22 @@ def _device(system: System, link: Link) -> str:
     ends = [system.node(end) for end in (link.source, link.target)]
     known = (NodeKind.GPU, NodeKind.DEV, NodeKind.NIC, NodeKind.HOST)
     chosen = next((end for end in ends if end.kind in known), None)
-    return name_of(system, chosen) if chosen else "-".join(name_of(system, end) for end in ends)
+    if chosen is None:
+        return "-".join(name_of(system, end) for end in ends)
+    return next(iter(names_of(held(system, chosen))), chosen.id)
 
 
 def name_of(system: System, node: Node) -> str:
     """A node by its name in `topo paths`, else its id; a GPU's card by the name of the GPU."""
-    if node.kind in (NodeKind.DEV, NodeKind.NIC):
-        ends = (system.node(link.target) for link in system.links_of(node.id))
-        node = next((end for end in ends if end.kind in (NodeKind.GPU, NodeKind.NET)), node)
-    elif node.kind is NodeKind.NET:
-        return f"port of {names_of(node)[0]}"
+    if node.kind is NodeKind.NET:
+        return f"port of {text_names(system)[node.id]}"
     if node.kind is NodeKind.PCI:
         return f"switch {node.bus_id}"
     if node.kind is NodeKind.MEM:
         return f"memory of NUMA{node.numa}"
     if node.kind is NodeKind.NVS:
         return "NVSwitch"
-    return next(iter(names_of(node)), node.id)
+    return text_names(system)[held(system, node).id]
 
 
 def _steps(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from railgauge.topo.channels.group import group_of
-from railgauge.topo.channels.load import LinkLoad, Step, carried, steps
+from railgauge.topo.channels.load import Step, carried, steps
 from railgauge.topo.nccl.graph.model import Link
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.plan import NodePlan
@@ -15,7 +15,7 @@ ALIKE = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullest:
-    """The most loaded links (`links`, all equal), and their load as a share of capacity."""
+    """The most loaded links (`links`, all equal), and their load as a share of what they run at."""
 
     links: tuple[Link, ...]
     share: float
@@ -36,7 +36,8 @@ def of_channels(plan: NodePlan, algorithm: Algorithm) -> Fullest:
 
 def of_steps(plan: NodePlan, found: Iterable[Step]) -> Fullest:
     """The fullest links of a node under some steps."""
-    return _fullest(carried(plan.system, plan.table, found))
+    loads = carried(plan.system, plan.table, found)
+    return _fullest([(load.link, load.real_share if plan.real else load.share) for load in loads])
 
 
 def _ring_steps(plan: NodePlan) -> Iterator[Step]:
@@ -60,6 +61,6 @@ def _steps(plan: NodePlan, algorithm: Algorithm, *, within: float, between: floa
     return (step for channel in graph.channels for step in steps(group, graph, channel))
 
 
-def _fullest(found: tuple[LinkLoad, ...]) -> Fullest:
-    most = found[0].share if found else 0.0
-    return Fullest(links=tuple(load.link for load in found if load.share >= most * ALIKE), share=most)
+def _fullest(found: list[tuple[Link, float]]) -> Fullest:
+    most = max((share for _, share in found), default=0.0)
+    return Fullest(links=tuple(link for link, share in found if share >= most * ALIKE), share=most)

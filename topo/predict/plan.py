@@ -18,7 +18,7 @@ class NodePlan:
     """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
-    with one launch after the other (nccl-tests' -g).
+    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans.
     """
 
     system: System
@@ -28,6 +28,7 @@ class NodePlan:
     steering: Steering = DEFAULTS
     fabric: Fabric = ONE_SWITCH
     per_thread: int = 1
+    real: bool = True
 
     @property
     def per_node(self) -> int:

@@ -24,6 +24,8 @@ def graph_lines(name: str, graph: Graph, nodes: int) -> list[str]:
     lines = [f"{name}: {products(count, total)}, {types}"]
     if graph.bound:
         lines.append(f"  {_within(total, graph.bound)}: at most {graph.bound.gb_per_s:g} GB/s by {graph.bound.why}")
+    if graph.slow:
+        lines.append(f"  runs at {graph.real_total(nodes):.4g} GB/s: {graph.slow}")
     if graph.difference:
         lines.append(f"  {graph.difference}")
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
@@ -67,15 +69,19 @@ MOST_LINES = 8
 
 
 def load_lines(loads: Sequence[LinkLoad]) -> list[str]:
-    """The lines of a graph's loads; what NCCL's model does not limit is left out."""
-    lines = [_load(group) for group in alike(load for load in loads if load.link.gb_per_s < LOCAL_GB_PER_S)]
+    """The lines of a graph's loads, fullest first; what NCCL's model does not limit is left out."""
+    fullest = sorted(loads, key=lambda load: -load.real_share)
+    lines = [_load(group) for group in alike(load for load in fullest if load.link.gb_per_s < LOCAL_GB_PER_S)]
     rest = len(lines) - MOST_LINES
     return lines[:MOST_LINES] + ([f"  and {rest} more kinds of links, less loaded"] if rest > 0 else [])
 
 
 def _load(group: Sequence[LinkLoad]) -> str:
     first = group[0]
-    return f"  {first.share:4.0%}  {first.gb_per_s:.4g} of {first.link.gb_per_s:.4g} GB/s  {named(group)}"
+    now = f" now, {first.link.gb_per_s:.4g} planned" if first.link.now else ""
+    return (
+        f"  {first.real_share:4.0%}  {first.gb_per_s:.4g} of {first.link.real_gb_per_s:.4g} GB/s{now}  {named(group)}"
+    )
 
 
 def graph_records(graphs: Graphs) -> dict[str, Any]:
@@ -98,5 +104,7 @@ def _record(graph: Graph) -> dict[str, Any]:
         "bound_why": graph.bound.why if graph.bound else None,
         "bound_weights": [list(weight) for weight in graph.bound.weights] if graph.bound else None,
         "difference": graph.difference,
+        "running_share": round(graph.running, 4),
+        "running_why": graph.slow or None,
         "channels": [{"ranks": list(channel.ranks), "nets": list(channel.nets)} for channel in graph.channels],
     }

@@ -28,6 +28,8 @@ def _head(joined: Joined) -> Iterator[str]:
         f"{joined.gb_per_s / channels:g} GB/s = {joined.gb_per_s:g} GB/s, "
         f"type {joined.ring.type_intra}" + (f"/{joined.ring.type_inter}" if nodes > 1 else "")
     )
+    if slow := joined.slowest:
+        yield f"  runs at {joined.real_gb_per_s:.4g} GB/s: {slow.name}: {slow.graphs.ring.slow}"
     yield from _shared_nics(joined)
     yield f"{_counted(len(joined.executed), 'channel')} run{'s' * (len(joined.executed) == 1)}: {_how_often(joined)}"
 
@@ -143,6 +145,7 @@ def joined_document(joined: Joined) -> dict[str, Any]:
             {"source": member.name, "first_rank": member.first_rank, "ranks": member.size} for member in joined.members
         ],
         "gb_per_s": joined.gb_per_s,
+        "real_gb_per_s": round(joined.real_gb_per_s, 4),
         "ring": asdict(joined.ring),
         "tree": asdict(joined.tree),
         "rings": [{"ranks": list(ring.ranks), "network": _network(ring.edges)} for ring in joined.rings],

@@ -97,6 +97,7 @@ def node_text(node: Node) -> str:
 
 def _hop(link: Link, limits: bool, faults: Sequence[str], names: Mapping[str, str]) -> str:
     marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
+    marks += [f"<- now {speed_text(link.real_gb_per_s)}"] if link.now else []
     marks += ["<- limits"] if limits else []
     marks += [f"<- {fault}" for fault in faults]
     wire = named(f"{link.source} -> {link.target}", names)
@@ -104,7 +105,12 @@ def _hop(link: Link, limits: bool, faults: Sequence[str], names: Mapping[str, st
 
 
 def _summary(path: Path) -> str:
-    return f"{path.type}, {path.hops} hop{'' if path.hops == 1 else 's'}, {speed_text(path.gb_per_s)}"
+    return f"{path.type}, {path.hops} hop{'' if path.hops == 1 else 's'}, {speed_text(path.gb_per_s)}{now_text(path)}"
+
+
+def now_text(path: Path) -> str:
+    """What a path runs at where NCCL plans with more; else ""."""
+    return f", now {speed_text(path.real_gb_per_s)}" if path.real_gb_per_s < path.gb_per_s else ""
 
 
 def _relay(explanation: Explanation) -> str:
@@ -178,7 +184,7 @@ def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = N
 
 
 def _figures(path: Path) -> dict[str, Any]:
-    return {"type": path.type, "hops": path.hops, "gb_per_s": path.gb_per_s}
+    return {"type": path.type, "hops": path.hops, "gb_per_s": path.gb_per_s, "real_gb_per_s": path.real_gb_per_s}
 
 
 def _limit_record(link: Link) -> dict[str, Any]:

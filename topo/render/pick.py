@@ -55,6 +55,8 @@ def why(best: GpuChoice, other: GpuChoice) -> str:
         return f"ring {speed(other.ring_gb_per_s)}"
     if best.net_types != other.net_types and sorted(best.net_types) != sorted(other.net_types):
         return f"as much ring bandwidth, but NICs {_types(other.net_types)}"
+    if not same(best.net_gb_per_s, other.net_gb_per_s):
+        return f"the same, but the paths to its NICs run at {other.net_gb_per_s:g} of {best.net_gb_per_s:g} GB/s"
     if not same(best.left_limit_gb_per_s, other.left_limit_gb_per_s):
         return f"the same, but leaves a ring of at most {speed(other.left_limit_gb_per_s)}"
     if best.shared != other.shared:
@@ -82,6 +84,7 @@ def _choice(choice: GpuChoice) -> dict[str, Any]:
         "ring_gb_per_s": choice.ring_gb_per_s,
         "limit_gb_per_s": None if limit is None or math.isinf(limit) else limit,
         "net_types": list(choice.net_types),
+        "net_gb_per_s": choice.net_gb_per_s,
         "shared_pairs": choice.shared,
     }
 

@@ -3,7 +3,8 @@
 
 from typing import Any
 
-from railgauge.topo.nccl.graph.model import NodeKind
+from railgauge.topo.nccl.graph.link_names import device_at, slow_links
+from railgauge.topo.nccl.graph.model import Link, NodeKind, System
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.comparison import ForecastComparison
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
@@ -14,18 +15,23 @@ LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
 
 
-def predict_lines(found: Forecast, compared: ForecastComparison | None = None) -> list[str]:
-    """The whole text."""
+def predict_lines(found: Forecast, planned: Forecast, compared: ForecastComparison | None = None) -> list[str]:
+    """The whole text; `planned`: the same if all links ran at what NCCL plans with."""
     old = compared.before.rows if compared else ()
     width = max(LEAST_WIDTH, *(len(row.algorithm) for row in (*found.rows, *old)))
-    table = [_row(row, was, width) for row, was in zip(found.rows, old or (None,) * len(found.rows), strict=True)]
-    head = [*_header(found), *_columns(width, compared is not None)]
+    slow = slow_links(found.plan.system)
+    asked = zip(found.rows, planned.rows, old or (None,) * len(found.rows), strict=True)
+    table = [_row(row, plan if slow else None, was, width) for row, plan, was in asked]
+    head = [*_header(found), *(f"# {text}" for text in slow), *_columns(width, bool(slow), compared is not None)]
     return [*([compared.statement] if compared else []), *head, *table, *_limits(found), *_notes(found)]
 
 
-def _columns(width: int, compares: bool) -> list[str]:
-    names = f"# {'size':>12}  {'time':>10}  {'algbw':>8}  {'busbw':>8}  {'algo':<{width}} {'proto':<6} {'channels':>8}"
-    units = f"# {'(B)':>12}  {'(us)':>10}  {'(GB/s)':>8}  {'(GB/s)':>8}  {'':<{width}} {'':<6} {'':>8}"
+def _columns(width: int, slow: bool, compares: bool) -> list[str]:
+    plan, speed = (f"  {'planned':>8}", f"  {'(busbw)':>8}") if slow else ("", "")
+    figures = f"{'time':>10}  {'algbw':>8}  {'real' if slow else 'busbw':>8}{plan}"
+    names = f"# {'size':>12}  {figures}  {'algo':<{width}} {'proto':<6} {'channels':>8}"
+    busbw = "(busbw)" if slow else "(GB/s)"
+    units = f"# {'(B)':>12}  {'(us)':>10}  {'(GB/s)':>8}  {busbw:>8}{speed}  {'':<{width}} {'':<6} {'':>8}"
     if compares:
         names += f"  {'old time':>10}  {'old busbw':>9}  {'old algo':<{width + 2}}  {'change':>7}"
         units += f"  {'(us)':>10}  {'(GB/s)':>9}  {'':<{width + 2}}  {'(time)':>7}"
@@ -50,19 +56,20 @@ def _graph(plan: NodePlan, name: str) -> str:
     return f"# {name}: {len(graph.channels)} channels x {speeds} GB/s, {types}"
 
 
-def _row(row: ForecastRow, was: ForecastRow | None, width: int) -> str:
+def _row(row: ForecastRow, planned: ForecastRow | None, was: ForecastRow | None, width: int) -> str:
     figures = f"{row.time_us:>10.2f}  {row.algbw_gb_per_s:>8.2f}  {row.busbw_gb_per_s:>8.2f}"
+    figures += f"  {planned.busbw_gb_per_s:>8.2f}" if planned else ""
     old = ""
     if was is not None:
         change = row.time_us / was.time_us - 1
         old = f"  {was.time_us:>10.2f}  {was.busbw_gb_per_s:>9.2f}  {was.algorithm:<{width + 2}}  {change:>+7.0%}"
-    limit = row.limit.device or row.limit.by
+    limit = row.limit.name
     return f"  {row.size:>12}  {figures}  {row.algorithm:<{width}} {row.protocol:<6} {row.channels:>8}{old}  {limit}"
 
 
 def _limits(found: Forecast) -> list[str]:
     """What each word in the last column means, each once."""
-    known = dict.fromkeys((row.limit.device or row.limit.by, row.limit.what) for row in found.rows)
+    known = dict.fromkeys((row.limit.name, row.limit.what) for row in found.rows)
     return [f"# {name}: {what}" for name, what in known]
 
 
@@ -79,7 +86,7 @@ def _notes(found: Forecast) -> list[str]:
 DIGITS = 4
 
 
-def predict_document(found: Forecast, compared: ForecastComparison | None = None) -> dict[str, Any]:
+def predict_document(found: Forecast, planned: Forecast, compared: ForecastComparison | None = None) -> dict[str, Any]:
     """What the document holds beside its head."""
     old = compared.before.rows if compared else (None,) * len(found.rows)
     return {
@@ -92,9 +99,15 @@ def predict_document(found: Forecast, compared: ForecastComparison | None = None
         "ring": _graph_record(found.plan, "ring"),
         "tree": _graph_record(found.plan, "tree"),
         "rows": [
-            _row_record(row) | {"limit": _limit_record(row.limit), "before": _row_record(was) if was else None}
-            for row, was in zip(found.rows, old, strict=True)
+            _row_record(row)
+            | {
+                "planned_busbw_gb_per_s": round(plan.busbw_gb_per_s, DIGITS),
+                "limit": _limit_record(row.limit),
+                "before": _row_record(was) if was else None,
+            }
+            for row, plan, was in zip(found.rows, planned.rows, old, strict=True)
         ],
+        "slow_links": [_slow_record(found.plan.system, link) for link in found.plan.system.slow],
     }
 
 
@@ -118,6 +131,7 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
         "by": limit.by,
         "what": limit.what,
         "device": limit.device or None,
+        "name": limit.name,
         "link": {
             "from": link.source,
             "to": link.target,
@@ -128,6 +142,19 @@ def _limit_record(limit: Limit) -> dict[str, Any]:
         }
         if link
         else None,
+    }
+
+
+def _slow_record(system: System, link: Link) -> dict[str, Any]:
+    """A link that runs slower than planned."""
+    return {
+        "device": device_at(system, link),
+        "from": link.source,
+        "to": link.target,
+        "planned_gb_per_s": link.gb_per_s,
+        "real_gb_per_s": link.real_gb_per_s,
+        "planned": link.origin,
+        "real": link.now,
     }
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of a machine: what they change, what stays, and what they refuse."""
 
+from dataclasses import replace
+
 import pytest
 
 from railgauge.topo.compare.what_if import edited, on_gpus
@@ -44,7 +46,7 @@ def test_the_machine_given_stays_as_it_was(dgx):
 
 def test_a_nic_of_half_the_lanes_has_half_the_bandwidth(dgx):
     assert links_of_nic(build_system(dgx), "NIC3")[LinkKind.PCI] == 48
-    system = build_system(edited(dgx, ["NIC3.width=8"]))
+    system = build_system(edited(dgx, ["NIC3.max_width=8"]))
     assert links_of_nic(system, "NIC3")[LinkKind.PCI] == 24
     assert links_of_nic(system, "NIC4")[LinkKind.PCI] == 48
 
@@ -53,12 +55,33 @@ def test_a_nic_of_half_the_lanes_has_half_the_bandwidth(dgx):
 def test_a_gpu_of_gen4_has_half_the_bandwidth_of_gen5(dgx, speed):
     system = build_system(edited(dgx, [f"GPU3.speed={speed}"]))
     card = system.links_of(find_end(system, "GPU3").id)[0].target
-    assert [link.gb_per_s for link in system.links_of(card) if link.kind is LinkKind.PCI] == [24]
+    assert [(link.gb_per_s, link.real_gb_per_s) for link in system.links_of(card) if link.kind is LinkKind.PCI] == [
+        (48, 24)
+    ]
 
 
 def test_the_slowest_generation_can_be_set_too(dgx):
-    system = build_system(edited(dgx, ["NIC3.speed=2.5 GT/s"]))
+    system = build_system(edited(dgx, ["NIC3.max_speed=2.5 GT/s"]))
     assert links_of_nic(system, "NIC3")[LinkKind.PCI] == pytest.approx(3)
+
+
+def test_a_link_that_runs_narrower_is_planned_as_before(dgx):
+    (slow, _) = build_system(edited(dgx, ["NIC3.width=8"])).slow
+    assert (slow.gb_per_s, slow.real_gb_per_s, slow.now) == (48, 24, "32.0 GT/s x8")
+    planned = replace(edited(dgx, ["NIC3.width=8"]), now={})
+    assert build_system(planned) == build_system(dgx)
+    assert build_system(edited(dgx, ["NIC3.width=8", "NIC3.width=16"])) == build_system(dgx)
+
+
+def test_a_link_that_runs_faster_than_planned_can_do_as_much(dgx):
+    system = build_system(edited(dgx, ["NIC3.max_width=8", "NIC3.width=16"]))
+    assert (links_of_nic(system, "NIC3")[LinkKind.PCI], system.slow) == (48, ())
+
+
+def test_a_gpu_without_nvlinks_gets_those_of_its_siblings(dgx):
+    bare = edited(dgx, ["GPU0.nvlinks=0"])
+    assert nvlinks(build_system(bare), "GPU0") == {}
+    assert nvlinks(build_system(edited(bare, ["GPU0.nvlinks=18"])), "GPU0") == nvlinks(build_system(dgx), "GPU0")
 
 
 def test_a_nic_has_the_rate_that_is_set(dgx):
@@ -68,7 +91,7 @@ def test_a_nic_has_the_rate_that_is_set(dgx):
 def test_a_switch_is_named_by_its_bus_id(dgx):
     switch = next(node for node in build_system(dgx).nodes if node.kind == "PCI")
     system = build_system(edited(dgx, [f"{switch.bus_id}.width=4"]))
-    assert min(link.gb_per_s for link in system.links_of(switch.id)) == 12
+    assert min(link.real_gb_per_s for link in system.links_of(switch.id)) == 12
 
 
 def test_gpudirect_can_go(dgx):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.described.section import Section
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO
+from railgauge.topo.facts.sources.host_facts import PRODUCT, VENDOR
 from railgauge.topo.facts.sources.sysfs_numa import NODES
 from railgauge.topo.values.cpuset import to_mask
 from railgauge.topo.values.spans import listed
@@ -30,6 +31,7 @@ class DescribedHost:
 
     name: str
     product: str | None
+    vendor: str | None
     arch: str
     cpuinfo: str
     numa: dict[int, tuple[int, ...]]
@@ -46,6 +48,7 @@ def read_host(top: Section) -> DescribedHost:
     host = DescribedHost(
         name=section.text("name"),
         product=section.maybe("product"),
+        vendor=section.maybe("vendor"),
         arch=cpu.text("arch", "x86_64"),
         cpuinfo=_cpuinfo(cpu, section.flag("virtual", False)),
         numa={_number(numa, key): _cores(numa, key) for key in numa},
@@ -90,8 +93,9 @@ def host_files(host: DescribedHost, files: Files) -> None:
     files.text(CPUINFO, host.cpuinfo)
     files.folder("/proc/sys/kernel", {"hostname": host.name, "osrelease": host.kernel})
     files.text("/proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000000")
-    if host.product:
-        files.text("/sys/class/dmi/id/product_name", host.product)
+    for path, text in ((PRODUCT, host.product), (VENDOR, host.vendor)):
+        if text:
+            files.text(path, text)
     if host.driver:
         form = OPEN_DRIVER if host.open_driver else CLOSED_DRIVER
         files.text("/proc/driver/nvidia/version", form.format(machine=MACHINES[host.arch], version=host.driver))

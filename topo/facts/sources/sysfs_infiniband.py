@@ -15,6 +15,7 @@ from railgauge.topo.values.busid import is_bus_id
 from railgauge.topo.values.number import natural, not_negative, whole
 
 CLASS = "/sys/class/infiniband"
+NETNS_MODE = "/sys/module/ib_core/parameters/netns_mode"  # Y: all namespaces see all devices
 VIRTUAL = "/sys/devices/virtual/"  # where the kernel puts devices that no hardware is behind
 CHANNEL_ADAPTER, RNIC = 1, 4  # enum rdma_node_type in rdma/ib_verbs.h
 TRANSPORTS = {1: "InfiniBand", 2: "InfiniBand", 3: "InfiniBand", RNIC: "iWARP", 5: "usNIC", 6: "usNIC UDP"}

@@ -3,6 +3,24 @@
 
 from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
+EXPECTATION_UNMET = Card(
+    id="expectation-unmet",
+    title="The machine is not as expected",
+    levels=(WARN, FAIL, UNKNOWN),
+    about=(
+        "--expect says what a node should have, in words (gpus=8,nics=8) or by a site's profile; where the model is "
+        "known for sure (product name, GPUs, NVSwitches), a profile that comes with railgauge says it too. FAIL: fewer "
+        "GPUs, NICs or NVSwitches, no NVLink, a port that is down, a PCIe link at half or less; WARN: any other "
+        "difference."
+    ),
+    remedy=(
+        "repair the device, or install the expected release; where the expectation is wrong, give the right one: "
+        "--expect KEY=VALUE goes before a profile"
+    ),
+    sure="railgauge check --write-profile FILE on a good node; the keys: docs/guide/expect.md",
+    passes="the machine is as expected",
+    reads=("--expect", "/sys/class/dmi/id/product_name", "what the expected keys are about"),
+)
 NODES_DIFFER = Card(
     id="nodes-differ",
     title="Nodes of one design differ",

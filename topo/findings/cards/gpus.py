@@ -34,6 +34,37 @@ DRIVER_MISMATCH = Card(
     ),
     links=("https://github.com/NVIDIA/nvidia-docker/issues/1447",),
 )
+GPU_LOST = Card(
+    id="gpu-lost",
+    title="A GPU is lost",
+    levels=(FAIL, UNKNOWN),
+    about=(
+        "A GPU that fell off the bus, failed to start, or is not found at boot leaves a node with fewer GPUs than it "
+        "has: jobs that take whole nodes fail there. Signs of it: a GPU on PCI that NVML does not list, one in NVML "
+        "that CUDA does not list, and, of one that is missing altogether, a switch with a NIC and no GPU, NVLinks to a "
+        "GPU that is not there, or a model with more GPUs. GPUs that a container, a job or a VM is not given are not "
+        "lost."
+    ),
+    effect="jobs that take all GPUs of the node fail, or run without it",
+    remedy=(
+        "drain the node; dmesg | grep -e NVRM -e Xid says why; reset the GPU (nvidia-smi -r) or restart the node, with "
+        "power off if that does not help; reseat or replace the GPU or its board"
+    ),
+    sure="lspci -d 10de:; nvidia-smi -L; ls /proc/driver/nvidia/gpus; dmesg | grep Xid",
+    passes="NVML and CUDA list every GPU, and no sign of another one was found",
+    reads=(
+        "/sys/bus/pci/devices",
+        "/proc/driver/nvidia/gpus",
+        "/dev/nvidia*",
+        "nvmlDeviceGetHandleByIndex",
+        "cuDeviceGetCount",
+    ),
+    hints=(
+        "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.",
+        "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",
+    ),
+    links=("https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html",),
+)
 DUPLICATE_GPU = Card(
     id="duplicate-gpu",
     title="One GPU is used or listed twice",
@@ -151,6 +182,23 @@ NUMA_MISBOUND = Card(
     shows=("NCCL INFO ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-3. (GPU affinity = 0-31 ; CPU affinity = 0-3).",),
     hints=("NCCL INFO Setting affinity for GPU 0 to 32-63",),
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
+)
+NUMA_NODE_MISSING = Card(
+    id="numa-node-missing",
+    title="The firmware names no NUMA node for some devices",
+    levels=(WARN, UNKNOWN),
+    about=(
+        "On a host with several NUMA nodes some GPUs or NICs have numa_node -1. NCCL takes -1 for a node of its own: "
+        "paths from there to all others cross sockets (SYS), and the threads of those ranks are bound to no cores."
+    ),
+    effect="NCCL takes these devices as far from all others, and does not bind the threads of their ranks",
+    remedy=(
+        "update the BIOS (_PXM of the host bridges); until then set it as root: echo NODE > "
+        "/sys/bus/pci/devices/DEVICE/numa_node, or NCCL_TOPO_FILE with the right numaid"
+    ),
+    sure="cat /sys/bus/pci/devices/*/numa_node: -1 beside devices that have a node",
+    passes="every GPU and RDMA NIC has a NUMA node, or the host has one node only",
+    reads=("/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
 )
 CPU_GOVERNOR = Card(
     id="cpu-governor",

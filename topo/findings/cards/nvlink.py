@@ -21,15 +21,15 @@ NVLINK_SELF_TARGET = Card(
 NVLINK_MISSING = Card(
     id="nvlink-missing",
     title="A GPU has fewer NVLinks than its siblings, or than NVML lists",
-    levels=(INFO, WARN, UNKNOWN),
+    levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "One NVLink that is down takes its share of bandwidth from every ring; a GPU without any moves the whole "
         "communicator to PCIe, and NCCL logs neither. The number is compared with the GPU's siblings, since boards "
-        "differ by design."
+        "differ by design. FAIL: a GPU without any NVLink."
     ),
     remedy=(
-        "reset the GPU (nvidia-smi -r), reseat bridge or board; links that stay down need repair; dump a topology file "
-        "again once nvidia-smi nvlink -s shows all links up"
+        "reset the GPU (nvidia-smi -r), reseat bridge or board; links that stay down need repair; afterwards "
+        "renew a topology file that was dumped before"
     ),
     sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS, not NV18",
     passes="every GPU has as many NVLinks as its siblings, and as NVML lists",

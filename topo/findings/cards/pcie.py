@@ -6,15 +6,15 @@ from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Patter
 PCIE_LINK_DEGRADED = Card(
     id="pcie-link-degraded",
     title="A PCIe link is narrower or slower than it should be",
-    levels=(INFO, WARN, UNKNOWN),
+    levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
         "the bandwidth through it, and nothing logs it. A lower generation counts only where most devices of the same "
-        "model run faster: many devices lower theirs when idle."
+        "model run faster: many devices lower theirs when idle. FAIL: half of what the link should carry, or less."
     ),
     remedy=(
-        "reseat the card; check the slot's width and bifurcation in BIOS and manual; dump a topology file again once "
-        "that is fixed"
+        "reseat the card; check the slot's width and bifurcation in BIOS and manual; afterwards renew a topology file "
+        "that was dumped before"
     ),
     sure="compare LnkSta with LnkCap in sudo lspci -vv, for the card and for the port above it, under load",
     passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",

@@ -126,6 +126,30 @@ SOFT_RDMA_PRESENT = Card(
     ),
     links=("https://github.com/NVIDIA/NVSentinel/issues/1485",),
 )
+NIC_LOST = Card(
+    id="nic-lost",
+    title="An RDMA NIC, or a port of one, is lost",
+    levels=(FAIL, UNKNOWN),
+    about=(
+        "A NIC whose driver failed, or that is not found at boot, takes its rail with it, and NCCL uses what is left "
+        "without a word. Signs of it: a NIC on PCI without the RDMA device that others of the model have, an RDMA "
+        "device whose PCI function is gone, fewer ports than other cards of the model have, a switch with a GPU and "
+        "without the NIC of its siblings."
+    ),
+    effect="one rail less: rings through its GPUs use the NIC of another GPU",
+    remedy=(
+        "drain the node; dmesg | grep mlx5 says why; load the driver again (modprobe mlx5_ib), restart the node, with "
+        "power off if that does not help; reseat or replace the card"
+    ),
+    sure="lspci -d 15b3:; ls -l /sys/class/infiniband; devlink dev show; rdma system (network namespaces)",
+    passes="every NIC has the RDMA devices and ports that others of its model have",
+    reads=(
+        "/sys/bus/pci/devices",
+        "/sys/class/infiniband/*/device",
+        "/sys/class/infiniband/*/ports",
+        "/sys/module/ib_core/parameters/netns_mode",
+    ),
+)
 VERBS_DEVICE_MISSING = Card(
     id="verbs-device-missing",
     title="An RDMA device cannot be opened",

@@ -8,6 +8,7 @@ from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import Graph, Graphs
 from railgauge.topo.channels.group import RankGroup, group_of
+from railgauge.topo.channels.running import with_running
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.graph.model import Node, System
@@ -85,6 +86,7 @@ def read(
     count = nodes or (2 if any(element.name == "net" for element in root.walk()) else 1)
     group = group_of(system, paths(system, p2p=p2p, levels=steering.levels, denied=denied), count)
     graphs, fault = _strictly(path, data, system, group.ranks)
+    graphs = with_running(group, graphs) if graphs else None
     return GraphFile(
         path=path,
         data=data,

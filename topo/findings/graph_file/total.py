@@ -23,6 +23,9 @@ def _check(file: GraphFile) -> Iterator[Finding]:
         if worst := next(iter(overloaded(file.group, graph)), None):
             evidence["carried_gb_per_s"] = total / worst.share
             message += f", of which the links carry {total / worst.share:.4g}"
+        if graph.slow:
+            evidence["real_gb_per_s"] = graph.real_total(nodes)
+            message += f"; runs at {graph.real_total(nodes):.4g}: {graph.slow}"
         if name in nccl:
             evidence["nccl_gb_per_s"] = nccl[name].total(nodes)
             message += f"; NCCL would choose {evidence['nccl_gb_per_s']:g}"

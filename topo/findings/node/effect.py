@@ -5,11 +5,14 @@ The search and the model are loaded for a finding alone: a healthy machine is ex
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import Error
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.repair import NO_REPAIR, Repair
+from railgauge.topo.machine import Machine
 
 if TYPE_CHECKING:
     from railgauge.topo.predict.comparison import ForecastComparison
@@ -19,39 +22,79 @@ if TYPE_CHECKING:
 SIZE = 1 << 30
 
 
-def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = (), nodes: int = 1) -> str:
-    """The predicted effect of edits (what_if.py) that bring the plan to the machine's real state; "" without a
-    prediction, such as for a single GPU.
-    """
-    found = _edited(case, tuple(sets), tuple(drops), nodes)
-    return found.statement if found else ""
+class Prices:
+    """What each fault of a machine costs by itself: the machine without faults, and with that one alone."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._whole: dict[int, Forecast] = {}
+
+    @cached_property
+    def repairs(self) -> tuple[Repair, ...]:
+        """The repairs that the rules know for this machine."""
+        from railgauge.topo.findings.node.rules import repairs
+
+        return repairs(self._machine)
+
+    def loss(self, subject: str, *, nodes: int | None = None) -> str:
+        """The predicted loss by the fault of a subject; "" without a prediction, such as for a single GPU.
+
+        nodes: default two, or one where there is no NIC.
+        """
+        count = nodes or (2 if self._machine.system.nets else 1)
+        fault = next((one for one in self.repairs if one.subject == subject), NO_REPAIR)
+        try:
+            after = _forecast(repaired(self._machine, [one for one in self.repairs if one != fault]), count)
+            if count not in self._whole:
+                self._whole[count] = _forecast(repaired(self._machine, self.repairs), count)
+        except Error:
+            return ""
+        return _loss(self._whole[count], after, fault.edits)
 
 
-def _edited(case: Case, sets: tuple[str, ...], drops: tuple[str, ...], nodes: int) -> "ForecastComparison | None":
-    try:
-        after = with_edits(case, sets, drops)
-    except Error:
-        return None
-    return compared(case, after, (*sets, *drops), nodes=nodes)
+def _loss(before: "Forecast", after: "Forecast", edits: tuple[str, ...]) -> str:
+    from railgauge.topo.predict.comparison import ForecastComparison, no_slower
+
+    return ForecastComparison(edits=edits, before=no_slower(before, after), after=after).statement if edits else ""
 
 
-def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Case:
-    """The machine after edits, under the same settings; Error if an edit is not possible."""
+def repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
+    """The machine without those faults, as far as its topology can have it."""
+    from railgauge.topo.compare.port_up import with_ports_up
+
+    known = list(repairs)
+    ports = {port: rate for repair in known for port, rate in repair.ports.items()}
+    if ports:
+        with suppress(Error):
+            machine = with_ports_up(machine, ports)
+    for repair in known:
+        with suppress(Error):
+            machine = with_edits(machine, repair.sets)
+    return machine
+
+
+def with_edits(machine: Machine, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Machine:
+    """The machine after edits (what_if.py), under the same settings; Error if an edit is not possible."""
     from railgauge.topo.compare.what_if import edited
 
-    machine = replace(case.machine, topology=edited(case.machine.topology, sets, drops))
-    return Case(machine, settings=case.known_settings)
+    return replace(machine, topology=edited(machine.running, sets, drops))
 
 
-def once_fixed(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
+def once_fixed(machine: Machine, sets: Iterable[str], *, nodes: int = 2) -> str:
     """The predicted gain from edits that fix a fault, for several such nodes; "" without a prediction or if it gets
     worse, since NCCL's search may find other channels: that is not an effect of the fault.
     """
-    found = _edited(case, tuple(sets), (), nodes)
+    edits = tuple(sets)
+    try:
+        found = compared(machine, with_edits(machine, edits), edits, nodes=nodes)
+    except Error:
+        return ""
     return f"once fixed, {nodes} such nodes: {found.statement}" if found and found.change >= 0 else ""
 
 
-def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "ForecastComparison | None":
+def compared(
+    before: Machine, after: Machine, edits: tuple[str, ...] = (), *, nodes: int = 1
+) -> "ForecastComparison | None":
     """The predictions for two states of a machine; None if either has none."""
     from railgauge.topo.predict.comparison import ForecastComparison
 
@@ -61,20 +104,20 @@ def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: i
         return None
 
 
-def planned(case: Case, nodes: int = 1) -> "NodePlan":
+def planned(machine: Machine, nodes: int = 1) -> "NodePlan":
     """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
     from railgauge.topo.channels.graph import Policy
     from railgauge.topo.channels.search import search
     from railgauge.topo.predict.plan import NodePlan
 
-    denied = case.machine.denied
-    graphs = search(case.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
-    return NodePlan(system=case.system, table=case.table, graphs=graphs, nodes=nodes, steering=case.steering)
+    denied = machine.denied
+    graphs = search(machine.system, nodes=nodes, policy=Policy.NCCL, steering=machine.steering, denied=denied)
+    return NodePlan(system=machine.system, table=machine.paths, graphs=graphs, nodes=nodes, steering=machine.steering)
 
 
-def _forecast(case: Case, nodes: int) -> "Forecast":
+def _forecast(machine: Machine, nodes: int) -> "Forecast":
     from railgauge.topo.nccl.settings.algorithm import Collective
     from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.forecast import forecast, nccl_rows
 
-    return forecast(planned(case, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings), nccl_rows)
+    return forecast(planned(machine, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(machine.settings), nccl_rows)

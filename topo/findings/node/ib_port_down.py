@@ -1,60 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
 """An RDMA port that is down, while others of its kind are up."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
 
 Port = tuple[RdmaDevice, RdmaPort]
+FAULTS = (Level.WARN, Level.FAIL)
+FIRST = ("0", 1)  # the place of a card's first port
 OFF = "Disabled"  # the port was disabled by an administrator
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = _ports(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports, prices = _ports(machine), Prices(machine)
     for device, port in ports:
         subject = f"{device.name}:{port.number}"
         if port.state is None:
             yield RULE.unknown(subject, "its state cannot be read")
         elif not port.is_active:
-            level, why = _judged(case, device, port, ports)
+            level, why = _judged(machine, device, port, ports)
             yield RULE.finding(
                 level,
                 subject,
                 f"state {port.state}, physical state {port.physical_state or 'unknown'}: {why}",
+                effect=prices.loss(subject) if level in FAULTS else "",
                 state=port.state,
                 physical_state=port.physical_state,
                 active_ports=sum(1 for _, other in ports if other.is_active),
             )
 
 
-def _judged(case: Case, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
+def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
     """How serious it is: not a fault if the port is excluded, or if no port of that kind of card is in use."""
-    if not parse_hca(case.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(case.settings):
+    if not parse_hca(machine.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(
+        machine.settings
+    ):
         return Level.INFO, "excluded by the settings"
     if not any(other.is_active for _, other in ports):
         serious = port.link_layer == "InfiniBand" and port.physical_state != OFF
         return (Level.FAIL if serious else Level.INFO), "all others are down as well: NCCL falls back to sockets"
-    kin = [other for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
-    active = sum(1 for other in kin if other.is_active)
+    kin = [(one, other) for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
+    active = sum(1 for _, other in kin if other.is_active)
     if not active:
         return Level.INFO, "no port of its kind is in use"
-    if port.number > 1 and all(other.is_active is (other.number == 1) for other in kin):
+    place = _place(device, port)
+    if place != FIRST and not any(other.is_active for one, other in kin if _place(one, other) == place):
         return Level.INFO, "this port is not in use on any card of its kind"
-    return Level.WARN, f"NCCL does not use it; {active} of its kind are up"
+    return Level.FAIL, f"NCCL does not use it; {active} of its kind are up"
+
+
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    """Ports that would be up, at the rate of their kind."""
+    ports = _ports(machine)
+    for device, port in ports:
+        if port.state and not port.is_active and _judged(machine, device, port, ports)[0] in FAULTS:
+            rates = Counter(
+                other.rate for one, other in ports if other.is_active and other.rate and _alike(one, device)
+            )
+            ((rate, _),) = rates.most_common(1) or [(port.rate or "", 0)]
+            yield Repair(subject=f"{device.name}:{port.number}", ports={(device.name, port.number): rate})
 
 
 def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:
     return (one.board_id or one.hca_type) == (other.board_id or other.hca_type)
 
 
-def _ports(case: Case) -> list[Port]:
-    devices = case.inventory.rdma if case.inventory else ()
+def _place(device: RdmaDevice, port: RdmaPort) -> tuple[str, int]:
+    """The port's place on its card: the number of the function, and that within the function."""
+    return (device.bus_id or ".0").rpartition(".")[2], port.number
+
+
+def _ports(machine: Machine) -> list[Port]:
+    devices = machine.sources.rdma
     return [(device, port) for device in devices if not device.virtual for port in device.ports]
 
 
-RULE = Rule(card=IB_PORT_DOWN, concerns=lambda case: case.inventory is None or bool(_ports(case)), check=_check)
+RULE = Rule(
+    card=IB_PORT_DOWN,
+    concerns=lambda machine: machine.facts is None or bool(_ports(machine)),
+    check=_check,
+    repairs=_repairs,
+)

@@ -6,34 +6,49 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.rdma import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
 LANES = 4
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = [port for port in case.rdma_ports if not port.device.virtual]
-    kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
-    for port in ports:
-        kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
-    for port in ports:
+def _check(machine: Machine) -> Iterator[Finding]:
+    for port, usual in _with_usual(machine):
         subject = f"{port.name}:{port.rdma_port.number}"
         rate = port.rdma_port.rate_gbps
         if rate is None:
             yield RULE.unknown(subject, "its rate cannot be read")
             continue
-        usual = _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
         if usual and rate < usual:
             message = f"{port.rdma_port.rate}; most ports of its kind have {usual:g} Gb/s"
-            effect = once_fixed(case, [f"{port.name}.rate={usual:g}"])
+            effect = once_fixed(machine, _repair(port, usual).sets)
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
             message = f"{port.rdma_port.rate}: the InfiniBand link trained below its capability"
             yield RULE.finding(Level.WARN, subject, message, rate_gbps=rate, lanes=port.rdma_port.width)
+
+
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    low = ((port, usual) for port, usual in _with_usual(machine) if usual and port.rdma_port.rate_gbps is not None)
+    yield from (_repair(port, usual) for port, usual in low if usual > (port.rdma_port.rate_gbps or 0))
+
+
+def _repair(port: NcclPort, usual: float) -> Repair:
+    return Repair(subject=f"{port.name}:{port.rdma_port.number}", sets=(f"{port.name}.rate={usual:g}",))
+
+
+def _with_usual(machine: Machine) -> Iterator[tuple[NcclPort, float | None]]:
+    """Each port with the rate of most of its kind."""
+    ports = [port for port in machine.rdma_ports if not port.device.virtual]
+    kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
+    for port in ports:
+        kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
+    for port in ports:
+        yield port, _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
 
 
 def _usual(kin: list[NcclPort]) -> float | None:
@@ -50,6 +65,7 @@ def _degraded(port: NcclPort, rate: float) -> bool:
 
 RULE = Rule(
     card=IB_RATE_LOW,
-    concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
+    concerns=lambda machine: machine.facts is None or any(not port.device.virtual for port in machine.rdma_ports),
     check=_check,
+    repairs=_repairs,
 )

@@ -2,37 +2,39 @@
 """A PCIe link that is narrower or slower than its ends, its siblings or its ports allow."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from railgauge.topo.compare.what_if import MAX
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.node.effect import effect_of
+from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.peers import has_gpus, nics
+from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.findings.topology_file import pcie_link_degraded
 from railgauge.topo.link_state import Excuse, PciState, Rate, Reason, Verdict, first_of_each_card
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_states
 
-NODES = 2  # a NIC counts only with another node
-MOST_PREDICTED = 2  # each prediction searches channels twice
+RUNNING = pcie_link_degraded.RUNNING
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    states = _states(case)
-    predicted = 0
+def _check(machine: Machine) -> Iterator[Finding]:
+    states = _states(machine)
+    prices = Prices(machine)
     for state in states:
+        loss = prices.loss(state.link.bus_id) if state.is_fault else ""
         if state.reason is Reason.ENDS_LANES:
-            predicted += 1
-            yield _narrow(case, state, predict=predicted <= MOST_PREDICTED)
+            yield _narrow(state, loss)
         elif state.reason is Reason.ENDS_SPEED:
-            predicted += state.is_fault
-            yield _slow(case, state, predict=state.is_fault and predicted <= MOST_PREDICTED)
+            yield _slow(state, loss)
         elif state.is_fault and state.reason is not Reason.BOGUS:
-            yield pcie_link_degraded.below_peers(RULE, state)
-    if case.inventory is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
+            found = pcie_link_degraded.below_peers(RULE, state)
+            yield replace(found, effect=loss or found.effect)
+    if machine.facts is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
         sound = not any(state.reason for state in states)
         rest = "; no link in the file is narrower or slower than expected" if sound else ""
-        yield RULE.unknown(case.host, f"current link width unknown (topology file only){rest}")
+        yield RULE.unknown(machine.host, f"current link width unknown (topology file only){rest}")
     unlike = [state for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS]
     yield from (_unlike(state, unlike) for state in unlike)
     if silent := _silent(states):
@@ -52,8 +54,8 @@ def _named(bus_ids: Sequence[str]) -> str:
     return f"{bus_ids[0]} and {len(bus_ids) - 1} others" if len(bus_ids) > 1 else bus_ids[0]
 
 
-def _states(case: Case) -> list[PciState]:
-    return first_of_each_card(pci_states(case.machine.topology, case.inventory))
+def _states(machine: Machine) -> list[PciState]:
+    return first_of_each_card(pci_states(machine.topology, machine.facts))
 
 
 def _silent(states: Iterable[PciState]) -> list[str]:
@@ -62,42 +64,61 @@ def _silent(states: Iterable[PciState]) -> list[str]:
     return [link.bus_id for link in links if link.now is not None and not link.virtual]
 
 
-def _narrow(case: Case, state: PciState, *, predict: bool) -> Finding:
+def _narrow(state: PciState, loss: str) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).lanes, state.full.lanes
     design = {
         Excuse.ALONE: "; it is the only device of its kind here",
         Excuse.ALIKE: f", as do all {state.among} of its kind",
     }
     why = design[state.excuse] if state.excuse else ""
-    effect = effect_of(case, sets=[f"{bus_id}.width={now}"], nodes=NODES) if predict else ""
     return RULE.finding(
-        Level.INFO if state.excuse else Level.WARN,
+        Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs with {now} lanes; both ends of its link support {full}{why}",
-        effect=effect or f"{now} of {full} lanes",
+        effect=loss or f"{now} of {full} lanes",
         current=f"x{now}",
         max=f"x{full}",
         source=f"/sys/bus/pci/devices/{bus_id}/current_link_width",
     )
 
 
-def _slow(case: Case, state: PciState, *, predict: bool) -> Finding:
+def _slow(state: PciState, loss: str) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).gt_per_s, state.full.gt_per_s
     why = ": idle, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
     return RULE.finding(
-        Level.INFO if state.excuse else Level.WARN,
+        Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs at {now:g} GT/s; both ends of its link support {full:g}{why}",
-        effect=effect_of(case, sets=[f"{bus_id}.speed={now:.1f} GT/s"], nodes=NODES) if predict else "",
+        effect=loss,
         current_gt_per_s=now,
         max_gt_per_s=full,
         source=f"/sys/bus/pci/devices/{bus_id}/current_link_speed",
     )
 
 
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    """All functions of a card at what its link should run at, or should be able to do."""
+    states = [state for state in pci_states(machine.topology, machine.facts) if state.is_fault]
+    for first in first_of_each_card(states):
+        same = [state for state in states if state.link.slot == first.link.slot]
+        yield Repair(subject=first.link.bus_id, sets=tuple(edit for state in same for edit in _edits(state)))
+
+
+def _edits(state: PciState) -> Iterator[str]:
+    bus_id, full = state.link.bus_id, state.full
+    maximum = "" if state.reason in RUNNING else MAX
+    if full.lanes and (state.held.lanes or maximum):
+        yield f"{bus_id}.{maximum}width={full.lanes}"
+    if full.gt_per_s and (state.held.gt_per_s or maximum):
+        yield f"{bus_id}.{maximum}speed={full.gt_per_s:.1f} GT/s"
+
+
 RULE = Rule(
     card=PCIE_LINK_DEGRADED,
     needs=(Need.PCI,),
-    concerns=lambda case: has_gpus(case) or bool(nics(case)) or any(state.is_fault for state in _states(case)),
+    concerns=lambda machine: (
+        has_gpus(machine) or bool(nics(machine)) or any(state.is_fault for state in _states(machine))
+    ),
     check=_check,
+    repairs=_repairs,
 )

@@ -12,23 +12,36 @@ from typing import Any
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
+from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import PciState, Rate, Reason, first_of_each_card, judge_pci
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_links
 
+HALF = 0.5
 RUNNING = (Reason.ENDS_LANES, Reason.ENDS_SPEED)
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     told = set()
     for finding in _against(file):
         told.add(finding.subject)
         yield finding
-    for state in first_of_each_card(judge_pci(pci_links(file.heard, file.inventory))):
+    for state in first_of_each_card(judge_pci(pci_links(file.topology, file.facts))):
         if state.is_fault and state.reason is not Reason.BOGUS and state.link.bus_id not in told:
             yield _running(state) if state.reason in RUNNING else below_peers(RULE, state, state.link.line)
+
+
+def severity(state: PciState) -> Level:
+    """FAIL for a link that carries half of what it should, or less; its speed counts only if that is the fault."""
+    now, full = state.link.now or Rate(), state.full
+    shares = {
+        Reason.ENDS_LANES: (now.lanes, full.lanes),
+        Reason.ENDS_SPEED: (now.gt_per_s, full.gt_per_s),
+    }
+    here, whole = shares.get(state.reason or Reason.TWINS, (state.link.gb_per_s, state.full_gb_per_s))
+    return Level.FAIL if (here or 0) <= HALF * (whole or 0) else Level.WARN
 
 
 def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -> Finding:
@@ -41,7 +54,7 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
         Reason.BELOW: f"a single link below it carries {full:g} GB/s",
     }
     return rule.finding(
-        Level.WARN,
+        severity(state),
         link.bus_id,
         f"its link is {link.can.text}, {beside[state.reason or Reason.TWINS]}",
         effect=f"{full:g} -> {link.gb_per_s:g} GB/s for this device",
@@ -53,10 +66,10 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
     )
 
 
-def _against(file: TopoFile) -> Iterator[Finding]:
+def _against(file: Machine) -> Iterator[Finding]:
     """The file's links compared with those that NCCL would read on the machine."""
-    real = {pci.key[1]: pci for pci in file.on_machine("pci")}
-    for pci in file.all("pci"):
+    real = {pci.key[1]: pci for pci in on_machine(file, "pci")}
+    for pci in file.topology.placed("pci"):
         there = real.get(pci.key[1])
         known = there is not None and there.get("link_speed") and (there.number("link_width") or 0) > 0
         if there is not None and known and gb_per_s(pci) < gb_per_s(there):
@@ -77,7 +90,7 @@ def _running(state: PciState) -> Finding:
     link, now = state.link, state.link.now or Rate()
     share = (now.gbit_per_s or 0) / (link.can.gbit_per_s or 1)
     return RULE.finding(
-        Level.WARN,
+        severity(state),
         link.bus_id,
         f"its link is {link.can.text} in the file, and runs {now.text} on the machine",
         effect=f"{link.gb_per_s:g} -> {link.gb_per_s * share:g} GB/s for this device" if 0 < share < 1 else "",

@@ -112,7 +112,8 @@ def _gdr(log: Log, network: Counter[LoggedTraffic]) -> Iterator[Finding]:
         message = f"GPUDirect RDMA is not used on {_names(hosts)}: {said}"
         effect = "data between nodes is staged through host memory"
         evidence = {"hosts": sorted(hosts)}
-        yield PEERMEM_MISSING.finding(Level.WARN, _names(hosts), message, effect=effect, evidence=evidence)
+        level = Level.FAIL if disabled else Level.WARN
+        yield PEERMEM_MISSING.finding(level, _names(hosts), message, effect=effect, evidence=evidence)
     elif without:
         yield _asymmetric(set(over), without)
 
@@ -163,7 +164,7 @@ def _interfaces(log: Log) -> Iterator[Finding]:
     for host, chosen in sorted(log.bootstraps.items()):
         if VIRTUAL.fullmatch(chosen.split()[0]):
             message = f"{host} uses {chosen} for the bootstrap, an interface that other nodes do not reach"
-            yield SOCKET_IFNAME_VIRTUAL.finding(Level.WARN, host, message)
+            yield SOCKET_IFNAME_VIRTUAL.finding(Level.FAIL, host, message)
 
 
 def _channels(log: Log) -> Iterator[Finding]:

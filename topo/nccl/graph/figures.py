@@ -4,7 +4,7 @@
 The arithmetic is bandwidth.py's.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.cpu_family import kernel_family
@@ -17,13 +17,14 @@ UNLIMITED_CPUS = "NCCL has no figure for these CPUs"
 class Figure:
     """GB/s, its origin, and whether it is assumed because the machine does not report it.
 
-    `count` equal links make the figure; 0 if it is not made of links.
+    `count` equal links make the figure; 0 if it is not made of links. `now`: what the link runs at, where less.
     """
 
     gb_per_s: float
     each: str = ""
     assumed: bool = False
     count: int = 0
+    now: "Figure | None" = None
 
     @property
     def origin(self) -> str:
@@ -33,9 +34,10 @@ class Figure:
     def plus(self, other: "Figure") -> "Figure":
         """Both together, as NCCL adds up links between the same ends."""
         total, assumed = self.gb_per_s + other.gb_per_s, self.assumed or other.assumed
+        now = (self.now or self).plus(other.now or other) if self.now or other.now else None
         if self.count and self.each == other.each:
-            return Figure(total, self.each, assumed, self.count + other.count)
-        return Figure(total, " + ".join(part for part in (self.origin, other.origin) if part), assumed)
+            return Figure(total, self.each, assumed, self.count + other.count, now)
+        return Figure(total, " + ".join(part for part in (self.origin, other.origin) if part), assumed, now=now)
 
 
 UNLIMITED = Figure(LOCAL_GB_PER_S)
@@ -47,6 +49,11 @@ def pci(speed: str, lanes: int) -> Figure:
     rate = speed.removesuffix(" PCIe") if known else f"speed {speed!r} assumed 8 GT/s,"
     width = f"x{lanes}" if lanes else f"width unknown, assumed x{bandwidth.PCI_LANES_UNKNOWN}"
     return Figure(bandwidth.pci(speed, lanes), f"{rate} {width}", assumed=not (known and lanes))
+
+
+def running(planned: Figure, now: Figure) -> Figure:
+    """A planned link that runs at `now`, if that is less."""
+    return replace(planned, now=now) if now.gb_per_s < planned.gb_per_s else planned
 
 
 def nvlinks(count: int, sm: int) -> Figure:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from itertools import count
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
+from railgauge.topo.facts.pci_devices import gpus
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
-from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.link_state import (
     RESTING,
     EndpointKind,
@@ -27,8 +26,10 @@ from railgauge.topo.link_state import (
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.number import strtol, whole
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import PciRate, Topology
 
 SPEED = re.compile(r"\s*(\d+(?:\.\d+)?) GT/s")
 HOST = "0"  # of a topology that names none
@@ -46,6 +47,25 @@ def pci_states(topology: Topology, inventory: MachineFacts | None = None) -> lis
         cards = {card.bus_id: card for card in (*gpus(inventory), *nics(inventory), *uplinks(inventory))}
         links += [_of_function(host, card, functions) for card in cards.values() if to_number(card.bus_id) not in known]
     return judge_pci(links)
+
+
+def running(topology: Topology, inventory: MachineFacts | None = None) -> Topology:
+    """The topology with the links that run slower than its tree holds; as it is where that is known already."""
+    if topology.now is not None:
+        return topology
+    held = {state.link.key: state for state in pci_states(topology, inventory) if state.held != Rate()}
+    return replace(topology, now={key: _now(state) for key, state in held.items()})
+
+
+def _now(state: PciState) -> PciRate:
+    """What a link is held at; the rest as the tree holds it."""
+    held, link = state.held, state.link
+    return PciRate(speed_text(held.gt_per_s or link.can.gt_per_s), held.lanes or link.can.lanes or 0)
+
+
+def speed_text(gt_per_s: float | None) -> str:
+    """A speed as sysfs and the XML spell it, "32.0 GT/s PCIe"; "" when unknown."""
+    return f"{gt_per_s:.1f} GT/s PCIe" if gt_per_s else ""
 
 
 def pci_links(topology: Topology, inventory: MachineFacts | None = None) -> list[PciLink]:
@@ -153,7 +173,7 @@ def _of_function(host: str, function: PciFunction, functions: Mapping[str, PciFu
         kind=_kind_of(function.pci_class or "", switch=True),
         model=(function.vendor, function.device) if function.vendor and function.device else None,
         can=ends,
-        gb_per_s=bandwidth.pci(f"{ends.gt_per_s:.1f} GT/s PCIe" if ends.gt_per_s else "", ends.lanes or 0),
+        gb_per_s=bandwidth.pci(speed_text(ends.gt_per_s), ends.lanes or 0),
     )
     return _measured(link, function, functions)
 
@@ -162,18 +182,6 @@ def ends_at_rest(inventory: MachineFacts) -> set[str]:
     """Both ends, by bus id, of the links whose speed is no fact about them, since it falls when the device rests."""
     links = ((one, _kind_of(one.pci_class or "", switch=True)) for one in inventory.pci)
     return {bus_id for one, kind in links if kind in RESTING for bus_id in one.path[-2:]}
-
-
-def lanes_short(inventory: MachineFacts) -> dict[str, int]:
-    """The lanes of the links that run with fewer than both ends can do, by bus id; faults or not, plans miss them."""
-    functions = _functions(inventory)
-    short = (one for one in inventory.pci if degraded(one, functions.get(one.parent or "")))
-    return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
-
-
-def gpus(inventory: MachineFacts) -> list[PciFunction]:
-    """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
 
 
 def nics(inventory: MachineFacts) -> list[PciFunction]:

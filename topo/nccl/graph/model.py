@@ -81,8 +81,9 @@ class Node:
 class Link:
     """One direction of a link: from node `source` to node `target`, with its bandwidth in GB/s.
 
-    `origin`: the origin of the figure, such as "32 GT/s x16"; "" if NCCL's model has no limit. `assumed`: the
-    machine does not report it; the figure is NCCL's default or one for planning.
+    `gb_per_s` is what NCCL plans with, `origin` the origin of that figure, such as "32 GT/s x16"; "" if NCCL's model
+    has no limit. `assumed`: the machine does not report it; the figure is NCCL's default or one for planning.
+    `now_gb_per_s`, `now`: what it runs at and the origin of that, where it is less than planned; else None and "".
     """
 
     source: str
@@ -91,6 +92,13 @@ class Link:
     gb_per_s: float
     origin: str = ""
     assumed: bool = False
+    now_gb_per_s: float | None = None
+    now: str = ""
+
+    @property
+    def real_gb_per_s(self) -> float:
+        """What it runs at; what NCCL plans with where nothing less is known."""
+        return self.gb_per_s if self.now_gb_per_s is None else self.now_gb_per_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +132,11 @@ class System:
     def kind(self, kind: NodeKind) -> tuple[Node, ...]:
         """The nodes of one kind, in order of creation."""
         return tuple(node for node in self.nodes if node.kind == kind)
+
+    @property
+    def slow(self) -> tuple[Link, ...]:
+        """The links that run slower than NCCL plans with, in both directions."""
+        return tuple(link for link in self.links if link.now_gb_per_s is not None)
 
     @property
     def gpus(self) -> tuple[Node, ...]:

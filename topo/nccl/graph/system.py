@@ -5,12 +5,11 @@ The order of nodes and links is NCCL's, because its search follows it; fusion.py
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.nccl.graph import figures
 from railgauge.topo.nccl.graph.broadcom import flatten
 from railgauge.topo.nccl.graph.figures import UNLIMITED, Figure
@@ -21,9 +20,11 @@ from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilde
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.numa_node import NumaNode
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.values.printable import inline
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import PciRate, Topology
 
 GPU_SHIFT = 40  # NCCL_TOPO_GPU_LOCAL_ID: several GPUs of one bus id
 
@@ -33,11 +34,15 @@ def build_system(topology: Topology, *, host_ranks: int | None = None) -> System
 
     InputError with the line if the topology contradicts itself.
     """
-    scope = _Scope(path=topology.path, builder=SystemBuilder(), numa=topology.numa)
-    systems: dict[int | str, int] = {}
     cpus = tuple((in_fused_order(topology) if host_ranks is None else topology.root).all("cpu"))
+    systems: dict[int | str, int] = {}
     for cpu in cpus:
-        _add_cpu(scope, cpu, systems.setdefault(host_of(cpu.get("host_hash")), len(systems)))
+        systems.setdefault(host_of(cpu.get("host_hash")), len(systems))
+    hosts = {str(host): number for host, number in systems.items()}
+    now = {(hosts[host], number): rate for (host, number), rate in (topology.now or {}).items() if host in hosts}
+    scope = _Scope(path=topology.path, builder=SystemBuilder(), numa=topology.numa, now=now)
+    for cpu in cpus:
+        _add_cpu(scope, cpu, systems[host_of(cpu.get("host_hash"))])
     for kind, add in (("nvlink", _add_nvlink), ("c2c", _add_c2c), ("pcilink", _add_pcilink)):
         for cpu in cpus:
             _add_wires(scope, cpu, systems[host_of(cpu.get("host_hash"))], kind, add)
@@ -53,11 +58,14 @@ def build_system(topology: Topology, *, host_ranks: int | None = None) -> System
 
 @dataclass(slots=True, kw_only=True)
 class _Scope:
-    """Shared state of the functions below: the file's name for errors, and the System so far."""
+    """Shared state of the functions below: the file's name for errors, the System so far, and `now`, the links that run
+    slower than planned by the number of the host and the bus id.
+    """
 
     path: str | None
     builder: SystemBuilder
     numa: tuple[NumaNode, ...]
+    now: Mapping[tuple[int, int], PciRate]
 
 
 _Add: TypeAlias = Callable[[_Scope, Element, int, int], None]
@@ -104,6 +112,8 @@ def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
     text = pci.require("busid", scope.path)
     number = to_number(text)
     speed = figures.pci(pci.get("link_speed") or "", pci.count("link_width", scope.path, 0))
+    if now := scope.now.get((system, number)):
+        speed = figures.running(speed, figures.pci(*now))
     for count, gpu in enumerate(pci.all("gpu")):
         _add_gpu(scope, pci, gpu, parent, system, number, count, speed)
     nic = next(pci.all("nic"), None)

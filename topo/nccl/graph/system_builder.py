@@ -134,6 +134,8 @@ class SystemBuilder:
                 gb_per_s=wire.figure.gb_per_s,
                 origin=wire.figure.origin,
                 assumed=wire.figure.assumed,
+                now_gb_per_s=wire.figure.now.gb_per_s if wire.figure.now else None,
+                now=wire.figure.now.origin if wire.figure.now else "",
             )
             for source, out in self.links.items()
             for wire in out

@@ -15,9 +15,9 @@ from railgauge.topo.nccl.paths.peer_access import PeerAccess
 class Explanation:
     """The explanation of one path.
 
-    `decider` is the first link that makes the type what it is, None if no single one does. `limits` are the links with
-    the least bandwidth, empty if nothing limits. `wired` is the path by the physical links. `peer` is for two GPUs,
-    `sending` and `receiving` (GPUDirect RDMA, by the GPU's view) for a GPU and a NIC; None for other ends. `asked`:
+    `decider` is the first link that makes the type what it is, None if no single one does. `limits` are the links that
+    run at the least bandwidth, empty if nothing limits. `wired` is the path by the physical links. `peer` is for two
+    GPUs, `sending` and `receiving` (GPUDirect RDMA, by the GPU's view) for a GPU and a NIC; None for other ends. `asked`:
     NVML reported the peer access between GPUs. `small_packets`: Intel CPUs split what a GPU sends, `reverse`: writes
     into an old GPU also load the reverse link.
     """
@@ -78,4 +78,4 @@ def _step(system: System, link: Link) -> int:
 
 
 def _limits(path: Path) -> tuple[Link, ...]:
-    return tuple(link for link in path.links if link.gb_per_s == path.gb_per_s < LOCAL_GB_PER_S)
+    return tuple(link for link in path.links if link.real_gb_per_s == path.real_gb_per_s < LOCAL_GB_PER_S)

@@ -23,13 +23,21 @@ NO_LEVELS = Levels()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """One path: `type` of PATH_TYPES, `via` the ids passed after the start (the end included), `links` those taken."""
+    """One path: `type` of PATH_TYPES, `via` the ids passed after the start (the end included), `links` those taken.
+
+    `gb_per_s` is what NCCL plans with.
+    """
 
     type: str
     hops: int
     gb_per_s: float
     via: tuple[str, ...]
     links: tuple[Link, ...]
+
+    @property
+    def real_gb_per_s(self) -> float:
+        """The same by what its links run at."""
+        return min([self.gb_per_s, *(link.real_gb_per_s for link in self.links)])
 
 
 class Paths:

@@ -15,7 +15,7 @@ def with_loads(picture: Picture, loads: Sequence[LinkLoad], remarks: Sequence[st
     def loaded(wire: PictureWire) -> PictureWire:
         both = [found.get(ends) for ends in (wire.ends, wire.ends[::-1])]
         notes = [_note(load) for load in both if load]
-        share = max((load.share for load in both if load), default=0.0)
+        share = max((load.real_share for load in both if load), default=0.0)
         return replace(wire, share=share, note="\n".join([wire.note, *notes] if wire.note else notes))
 
     def part(one: PicturePart) -> PicturePart:
@@ -32,4 +32,6 @@ def with_loads(picture: Picture, loads: Sequence[LinkLoad], remarks: Sequence[st
 
 def _note(load: LinkLoad) -> str:
     link = load.link
-    return f"{link.source} -> {link.target}: {load.gb_per_s:.4g} of {link.gb_per_s:.4g} GB/s, {load.share:.0%}"
+    now = " now" if link.now else ""
+    room = f"{load.gb_per_s:.4g} of {link.real_gb_per_s:.4g} GB/s{now}, {load.real_share:.0%}"
+    return f"{link.source} -> {link.target}: {room}"

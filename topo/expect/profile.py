@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile: a TOML file with what a kind of machine has. Sites write theirs, those of common models are shipped.
+
+[expect] has a value for each key (key.py), or a table of how many devices have each:
+
+    [expect]
+    gpus = 8
+    rate = { "400" = 8, "200" = 4 }
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.expect.key import Expected, Key, known_key, value_of
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.values.near import did_you_mean
+
+LARGEST = 1 << 18  # bytes
+TABLES = ("name", "about", "expect")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a kind of machine has, by key. about: the machine in words. match: how a shipped one is found."""
+
+    name: str
+    about: str = ""
+    expect: Mapping[str, Expected]
+    match: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load(path: str) -> Profile:
+    """A site's profile; InputError with the key where it is wrong."""
+    return loads(read_bytes(path, LARGEST), path)
+
+
+def loads(data: bytes, path: str, tables: tuple[str, ...] = TABLES) -> Profile:
+    """The profile in a file's bytes; `path` stands in errors."""
+    if len(data) > LARGEST:
+        raise InputError(f"larger than {LARGEST >> 10} KiB: not a profile", path)
+    try:
+        top = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"not a profile: {error}", path) from error
+    for key in top:
+        if key not in tables:
+            hint = did_you_mean(key, tables) or f"; known keys: {', '.join(tables)}"
+            raise InputError(f"{key}: is unknown here{hint}", path)
+    found = {name: _table(top, name, path) for name in ("expect", "match")}
+    return Profile(
+        name=_text(top, "name", path),
+        about=_text(top, "about", path),
+        expect={key: _value(key, value, path) for key, value in found["expect"].items()},
+        match=found["match"],
+    )
+
+
+def _table(top: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
+    found = top.get(name, {})
+    if not isinstance(found, dict) or (name == "expect" and not found):
+        raise InputError(f"{name}: expected a table of expectations, such as gpus = 8", path)
+    return found
+
+
+def _text(top: Mapping[str, Any], name: str, path: str) -> str:
+    found = top.get(name, "")
+    if not isinstance(found, str):
+        raise InputError(f"{name}: expected a text", path)
+    return found
+
+
+def _value(key: str, value: Any, path: str) -> Expected:
+    try:
+        known = known_key(key)
+        if isinstance(value, dict):
+            return _counts(known, value)
+        return value_of(known, _scalar(known, value))
+    except UsageError as error:
+        raise InputError(f"expect.{key}: {error}", path) from error
+
+
+def _scalar(key: Key, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise UsageError(f"{str(value)[:40]!r} is not a value ({key.about})")
+    return str(value)
+
+
+def _counts(key: Key, value: Mapping[str, Any]) -> Expected:
+    if not key.of_devices or not value:
+        raise UsageError(f"expected one value ({key.about})")
+    for one, count in value.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise UsageError(f"{one!r}: expected the number of devices that have it")
+    return {value_of(key, one): count for one, count in value.items()}
+
+
+def dumps(profile: Profile, unread: Mapping[str, str]) -> str:
+    """The file's text; unread: why keys are left out, as comments."""
+    lines = [f"name = {_quoted(profile.name)}", f"about = {_quoted(profile.about)}", "", "[expect]"]
+    lines += [f"{key} = {_written(value)}" for key, value in profile.expect.items()]
+    lines += [f"# {key}: {why}" for key, why in unread.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _written(value: Expected) -> str:
+    if isinstance(value, str):
+        return value if value.isascii() and value.isdecimal() else _quoted(value)
+    return f"{{ {', '.join(f'{_quoted(one)} = {count}' for one, count in value.items())} }}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

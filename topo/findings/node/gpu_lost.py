@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU that the machine has lost: on PCI and not in NVML, in NVML and not in CUDA, or missing altogether."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.expect.lost_gpus import lost_gpus
+from railgauge.topo.expect.shipped import find
+from railgauge.topo.findings.cards.gpus import GPU_LOST
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.peers import has_gpus
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
+
+
+def _check(machine: Machine) -> Iterator[Finding]:
+    facts = machine.sources.of_all_gpus
+    for one in lost_gpus(facts):
+        if one.sure:
+            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=RULE.card.effect, gpus=len(facts.gpus))
+        else:
+            yield RULE.unknown(one.subject, one.why)
+    error = facts.driver.cuda_error
+    if error and facts.gpus and "status" in error and "status 100" not in error:
+        yield RULE.unknown("CUDA", f"whether CUDA has all GPUs is unknown: {error}")
+
+
+def _concerns(machine: Machine) -> bool:
+    facts = machine.facts
+    return facts is None or has_gpus(machine) or find(facts) is not None
+
+
+RULE = Rule(card=GPU_LOST, needs=(Need.MACHINE, Need.PCI, Need.NVML), concerns=_concerns, check=_check)
