@@ -108,7 +108,7 @@ class Bootstrap(Group):
             MismatchError: two processes came as one rank. RunError: another rank cannot join.
         """
         hello = Hello(rank=self.rank, world_size=self.world_size, version=version, host=host, pid=os.getpid())
-        self._send(pack(FrameKind.HELLO, 0, hello))
+        self._send(pack(FrameKind.HELLO, payload=hello))
         began = time.monotonic()
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
             for kind, number, payload in self._expect_frames(min(left, LOOK_S) if look_around else left):
@@ -172,7 +172,7 @@ class Bootstrap(Group):
         data.
         """
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
-        self._send(pack(FrameKind.FAIL, 0, GivenUp(message=message, waits=waits, mismatch=mismatch)))
+        self._send(pack(FrameKind.FAIL, payload=GivenUp(message=message, waits=waits, mismatch=mismatch)))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> Exception:
         """Return what ended the run, once it is known; `otherwise` when no report arrives in time."""
@@ -261,7 +261,7 @@ class Bootstrap(Group):
         if kind is FrameKind.RESULT:
             self._results.setdefault(group_of_result(payload), queue.SimpleQueue()).put((number, payload))
         elif kind is FrameKind.QUERY:
-            self._send(pack(FrameKind.STATE, 0, self.standings()))
+            self._send(pack(FrameKind.STATE, payload=self.standings()))
         elif kind is FrameKind.WAITING:
             self._missing = one_line(payload)
         elif kind is FrameKind.ABORT:

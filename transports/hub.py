@@ -241,7 +241,7 @@ class Hub:
 
     def _send_away(self, member: Member, rank: int, problem: str) -> None:
         self._refuse(f"rank {rank} on {member.host}", problem)
-        self._send(member, pack(FrameKind.REFUSED, 0, problem))
+        self._send(member, pack(FrameKind.REFUSED, payload=problem))
         self._end_when_sent(member)
         self._told.add(member)
 
@@ -262,7 +262,7 @@ class Hub:
         self._welcomed = True
         for each in self._members.values():
             each.heard = time.monotonic()
-        self._tell_all(pack(FrameKind.WELCOME, 0, Welcome(salt=secrets.token_hex(SALT_BYTES), beat_s=self._beat_s)))
+        self._tell_all(pack(FrameKind.WELCOME, payload=Welcome(salt=secrets.token_hex(SALT_BYTES), beat_s=self._beat_s)))
 
     def _objection(self, hello: Hello) -> str | None:
         rank, world_size, version = hello.rank, hello.world_size, one_line(hello.version)
@@ -383,7 +383,7 @@ class Hub:
                 self._tell_all(pack(FrameKind.BEAT))
         if not self._welcomed and now >= self._next_news:
             self._next_news = now + NEWS_BEATS * self._beat_s
-            self._tell_all(pack(FrameKind.WAITING, 0, self._missing()))
+            self._tell_all(pack(FrameKind.WAITING, payload=self._missing()))
         self._drop_unidentified(now)
         if self._failure:
             self._conclude(self._failure, now)
@@ -452,7 +452,7 @@ class Hub:
     def _end(self, verdict: FailureVerdict) -> None:
         if not self._over:
             self._over = True
-            self._verdict = pack(FrameKind.ABORT, 0, verdict)
+            self._verdict = pack(FrameKind.ABORT, payload=verdict)
 
     def _say_last_words(self) -> None:
         """Let all ranks receive the report. Closing with bytes unread would discard it (RFC 1122, 4.2.2.13)."""

@@ -215,6 +215,22 @@ def test_as_long_as_all_are_there_nobody_is_asked_where_it_stands(monkeypatch):
     one.close()
 
 
+def test_beats_come_no_more_often_than_agreed(monkeypatch):
+    monkeypatch.setattr(hub, "BEATS_PER_TIMEOUT", 80)
+    one = meet_on(HashStore(), 0, 1)
+    with socket.create_connection((one.place.address, one.place.port), timeout=HANGS_AFTER_S) as rank:
+        authenticate(rank, one.place.secret(b"s"), HUB, deadline=one.deadline)
+        began = time.monotonic()
+        rank.sendall(pack(FrameKind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "here", "pid": 7}))
+        reader, heard = FrameReader(FROM_HUB), []
+        while [kind for kind, _, _ in heard].count(FrameKind.BEAT) < 3:
+            heard += receive(rank, reader)
+        beats = (time.monotonic() - began) / heard[0][2]["beat_s"]
+        rank.sendall(pack(FrameKind.BYE))
+    one.close()
+    assert beats > 1.5  # between the first and the third lie two
+
+
 def test_ranks_that_go_on_after_one_has_left_are_left_alone(monkeypatch):
     monkeypatch.setattr(vain_waits, "LEFT_S", 0.05)
 

@@ -14,7 +14,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.patience import HANGS_AFTER_S
+from tests.patience import FAR_S, HANGS_AFTER_S
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UnavailableError
 from railgauge.transports import data_listener, tcp
@@ -128,6 +128,15 @@ def unexpected(address):
     with dial(address, WANTED._replace(source=2)) as sock:
         sock.settimeout(5)
         assert sock.recv(1) == b""
+
+
+def test_an_error_while_connections_are_made_waits_for_none():
+    with (
+        listening() as (listener, _),
+        pytest.raises(ConnectionError, match="of this rank"),
+        listener.accepting({WANTED}, soon(FAR_S), never),
+    ):
+        raise ConnectionError("of this rank")
 
 
 @pytest.mark.parametrize("outsider", [http, scanner, other_secret, other_purpose, unexpected])

@@ -26,8 +26,8 @@ Port: TypeAlias = tuple[str, int]
 BYTES = 1 << 20
 TRANSFER_S = 5.0
 """A transfer takes less than a millisecond."""
-START_S, PORT_S = 30.0, 10.0
-"""Starting CUDA may take seconds on a large machine; and what a port may need beside its transfers."""
+START_S, PORT_S = 30.0, 25.0
+"""Starting CUDA may take seconds on a large machine; and what a port may need, its three transfers included."""
 
 
 def try_gdr(gpu: str, ports: Sequence[Port], environ: Mapping[str, str]) -> dict[Port, Transfer]:
@@ -42,7 +42,7 @@ def try_gdr(gpu: str, ports: Sequence[Port], environ: Mapping[str, str]) -> dict
     settings = {name: value for name, value in environ.items() if name.startswith("NCCL_")}
     request = {"gpu": gpu, "ports": [[p.device, p.number, p.link_layer, p.gid_index] for p in wanted]}
     command = (*python("railgauge.transports.ib.gdr_trial"), json.dumps(request | {"settings": settings}))
-    answer = ask(command, f"{gpu} with {wanted[0].device}", START_S + (PORT_S + 3 * TRANSFER_S) * len(wanted))
+    answer = ask(command, f"{gpu} with {wanted[0].device}", START_S + PORT_S * len(wanted))
     if "error" in answer:
         return absent | {(port.device, port.number): Transfer(why_not=answer["error"]) for port in wanted}
     told = zip(wanted, answer["transfers"], strict=True)

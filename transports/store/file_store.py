@@ -48,7 +48,6 @@ class FileStore(ValuesStore):
         self._world_size = world_size
         self._values = Values()
         self._members: list[str] = []
-        self._mine = MEMBERS
         self._thread_lock = threading.RLock()
         self._fd = _open(self._path)
         self._log = FileLog(self._path, self._fd)

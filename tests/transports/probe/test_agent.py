@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nodes that are asked on their stdin answer on their stdout: here on loopback, each in a thread."""
 
+import errno
 import io
 import json
 import os
+import socket
 import threading
 
 import pytest
@@ -40,15 +42,15 @@ class Node:
         assert not self.thread.is_alive()
 
 
-def asked(addresses, within_s=WITHIN_S):
-    """What a node for each address finds, and where it listens."""
+def asked(addresses, within_s=WITHIN_S, moved=None):
+    """What a node for each address finds, and where it listens; `moved` are ports that the others are given instead."""
     nodes = {f"n{place}": [["lo", address, ["NET/Socket/0"]]] for place, address in enumerate(addresses)}
     running = {name: Node(name) for name in nodes}
     for node in running.values():
         node.tell({"secret": "a secret", "nodes": nodes, "across": [], "within_s": within_s})
     ports = {name: node.hear()["ports"] for name, node in running.items()}
     for node in running.values():
-        node.tell({"ports": ports})
+        node.tell({"ports": ports | (moved or {})})
     results = {name: node.hear() for name, node in running.items()}
     for node in running.values():
         node.end()
@@ -65,6 +67,19 @@ def test_an_address_that_a_node_has_not_is_told_and_not_tried():
     assert isinstance(ports["n0"][0], int)
     assert "assign" in ports["n1"][0]
     assert all(told["failures"] == [] for told in results.values())
+
+
+def test_a_node_that_cannot_be_reached_is_told_by_each_of_the_others():
+    with socket.socket() as bound:  # nobody listens there
+        bound.bind(("127.0.0.2", 0))
+        moved = {"n1": [bound.getsockname()[1]]}
+        _, results = asked(["127.0.0.1", "127.0.0.2", "127.0.0.3"], moved=moved)
+    found = {
+        name: [(one["source"], one["target"], one["errno"]) for one in told["failures"]]
+        for name, told in results.items()
+    }
+    refused = errno.ECONNREFUSED
+    assert found == {"n0": [("n0", "n1", refused)], "n1": [], "n2": [("n2", "n1", refused)]}
 
 
 def test_without_time_nothing_is_tried_and_that_is_told():

@@ -394,6 +394,12 @@ def standing_alone(*arguments, **environ):
             process.kill()
 
 
+def test_a_store_that_stands_alone_needs_its_host():
+    with standing_alone() as process:
+        assert "required: --host" in process.communicate(timeout=HANGS_AFTER_S)[1]
+        assert process.returncode == 2
+
+
 def test_a_store_stands_alone_until_it_is_interrupted():
     with standing_alone("--host", "127.0.0.1", "--port", "0", RAILGAUGE_SECRET="a s3cret of the test") as process:
         line = process.stderr.readline()
