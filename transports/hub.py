@@ -262,7 +262,9 @@ class Hub:
         self._welcomed = True
         for each in self._members.values():
             each.heard = time.monotonic()
-        self._tell_all(pack(FrameKind.WELCOME, payload=Welcome(salt=secrets.token_hex(SALT_BYTES), beat_s=self._beat_s)))
+        self._tell_all(
+            pack(FrameKind.WELCOME, payload=Welcome(salt=secrets.token_hex(SALT_BYTES), beat_s=self._beat_s))
+        )
 
     def _objection(self, hello: Hello) -> str | None:
         rank, world_size, version = hello.rank, hello.world_size, one_line(hello.version)

@@ -55,4 +55,6 @@ def _with_cause(one: Finding, bad: Mapping[str, Finding]) -> Finding:
         return one
     message = f"{one.message} (follows from {cause.id}: {cause.subject})"
     level = Level.INFO if str(one.evidence.get("expected_by", "")).startswith(PROFILE) else one.level
-    return replace(one, level=level, message=message, evidence={**one.evidence, FOLLOWS_FROM: [cause.id, cause.subject]})
+    return replace(
+        one, level=level, message=message, evidence={**one.evidence, FOLLOWS_FROM: [cause.id, cause.subject]}
+    )
