@@ -26,6 +26,13 @@ class DeviceChoice(StrEnum):
     CUDA = "cuda"
 
 
+class Ids(StrEnum):
+    """How text names devices."""
+
+    NAMES = "names"
+    NCCL = "nccl"
+
+
 LIVE = "live"  # names this machine in commands that take any machine by name
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 From = Annotated[
@@ -49,6 +56,9 @@ MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Count the ports o
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="An NCCL setting, e.g. NCCL_P2P_LEVEL=SYS; repeatable."),
+]
+IdsOption = Annotated[
+    Ids, typer.Option("--ids", help="names: GPU0, mlx5_0, NUMA0, bus ids; nccl: NCCL's ids, such as GPU/0-1b000.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
@@ -139,6 +149,13 @@ def open_system(machine: "Machine", ranks: int | None, device: DeviceChoice) -> 
             f"--ranks {ranks}: the machine has {gpus} GPUs, one rank each; use --device cpu to plan host ranks"
         )
     return machine.system
+
+
+def link_names(system: "System", ids: Ids) -> "Mapping[str, str]":
+    """What text calls the nodes of a System, by NCCL's id; none with --ids nccl."""
+    from railgauge.topo.nccl.graph.ends import text_names
+
+    return text_names(system, cards=True) if ids is Ids.NAMES else {}
 
 
 def settings_in_force(

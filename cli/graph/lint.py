@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge graph lint: finds the errors of a graph file on the machine it is for."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,12 +12,15 @@ from railgauge.cli.machine_options import (
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     MergeNics,
     NoP2p,
     Ranks,
     SaveCapture,
     Set,
+    link_names,
     open_machine,
     open_system,
     settings_in_force,
@@ -39,12 +43,14 @@ def lint(
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     settings: Set = None,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find the errors of a graph file, and the bandwidth that its channels would reach."""
     from railgauge.topo.findings.graph_file.graph_file import read
     from railgauge.topo.findings.graph_file.rules import lint as findings_of
+    from railgauge.topo.nccl.graph.ends import named
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.findings import record
@@ -59,5 +65,6 @@ def lint(
     if as_json:
         print_json(document("findings", machine.host, findings=[record(finding) for finding in findings]))
     else:
-        print_findings(findings)
+        names = link_names(system, ids)
+        print_findings([replace(one, message=named(one.message, names)) for one in findings])
     leave_with(findings, fail_on)

@@ -11,6 +11,8 @@ from railgauge.cli.machine_options import (
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     MergeNics,
     Nodes,
@@ -19,6 +21,7 @@ from railgauge.cli.machine_options import (
     SaveCapture,
     Set,
     TopoFile,
+    link_names,
     open_machine,
     open_system,
     settings_in_force,
@@ -28,6 +31,8 @@ from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from railgauge.topo.channels.graph import Graphs
     from railgauge.topo.nccl.graph.model import System
 
@@ -46,6 +51,7 @@ def search(
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,
     settings: Set = None,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Write NCCL's graph XML, or JSON if FILE ends in .json.")
@@ -78,12 +84,12 @@ def search(
     if as_json:
         print_json(answer)
     elif output is None:
-        print("\n".join(_lines(system, graphs, nodes)))
+        print("\n".join(_lines(system, graphs, nodes, link_names(system, ids))))
 
 
-def _lines(system: "System", graphs: "Graphs", nodes: int) -> list[str]:
+def _lines(system: "System", graphs: "Graphs", nodes: int, names: "Mapping[str, str]") -> list[str]:
     from railgauge.topo.render.graph import graph_lines, rank_lines
 
     counted = 2 if graphs.ring.channels[0].nets else nodes  # NCCL may split a node into several
-    ring, tree = (graph_lines(name, graph, counted) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
+    ring, tree = (graph_lines(*one, counted, names) for one in (("ring", graphs.ring), ("tree", graphs.tree)))
     return [*rank_lines(system, graphs.ring), *ring, *tree]

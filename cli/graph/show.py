@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge graph show: the channels of a machine or a graph file, and the load of each link."""
 
+import itertools
 import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +13,15 @@ from railgauge.cli.machine_options import (
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     MergeNics,
     NoP2p,
     Ranks,
     SaveCapture,
     Set,
+    link_names,
     open_machine,
     open_system,
     settings_in_force,
@@ -27,6 +31,8 @@ from railgauge.topo.channels.graph import Graph, Policy
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from railgauge.topo.channels.group import RankGroup
     from railgauge.topo.machine import Machine
 
@@ -61,6 +67,7 @@ def show(
     ] = Policy.BEST,
     settings: Set = None,
     pattern: Annotated[GraphPattern, typer.Option("--draw", help="The graph that -o draws.")] = GraphPattern.RING,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
     output: Annotated[
         str | None,
@@ -93,19 +100,20 @@ def show(
         return
     group = group_of(system, table, count)
     if output is None:
-        places = rank_lines(system, graphs.ring)
-        print("\n".join([*places, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
+        places, names = rank_lines(system, graphs.ring), link_names(system, ids)
+        shown = (_lines(name, graph, group, names) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
+        print("\n".join(itertools.chain(places, *shown)))
         return
     name = machine.host or os.path.basename(source or "this machine")
     drawn = graphs.ring if pattern is GraphPattern.RING else graphs.tree
-    write_text(output, _picture(output, name, machine, pattern, drawn, group))
+    write_text(output, _picture(output, name, machine, pattern, drawn, group, link_names(system, ids)))
 
 
-def _lines(name: str, graph: Graph, group: "RankGroup") -> list[str]:
+def _lines(name: str, graph: Graph, group: "RankGroup", names: "Mapping[str, str]") -> list[str]:
     from railgauge.topo.channels.load import loads
     from railgauge.topo.render.graph import graph_lines, load_lines
 
-    return [*graph_lines(name, graph, 2 if group.leaves else 1), *load_lines(loads(group, graph))]
+    return [*graph_lines(name, graph, 2 if group.leaves else 1, names), *load_lines(loads(group, graph), names)]
 
 
 def _check_suffix(output: str | None) -> None:
@@ -113,7 +121,15 @@ def _check_suffix(output: str | None) -> None:
         raise UsageError(f"-o {output}: the suffix selects the format; use one of {', '.join(SUFFIXES)}")
 
 
-def _picture(path: str, name: str, machine: "Machine", pattern: GraphPattern, graph: Graph, group: "RankGroup") -> str:
+def _picture(
+    path: str,
+    name: str,
+    machine: "Machine",
+    pattern: GraphPattern,
+    graph: Graph,
+    group: "RankGroup",
+    names: "Mapping[str, str]",
+) -> str:
     """The machine with the channels in it, in the format of the suffix."""
     from railgauge.topo.channels.load import loads
     from railgauge.topo.render.graph import graph_lines, rank_lines
@@ -124,8 +140,8 @@ def _picture(path: str, name: str, machine: "Machine", pattern: GraphPattern, gr
     from railgauge.topo.render.picture.loaded import with_loads
 
     inventory = machine.facts
-    remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1)]
-    drawn = with_loads(picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks)
+    remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1, names)]
+    drawn = with_loads(picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks, names)
     suffix = os.path.splitext(path)[1].lower()
     if suffix == ".svg":
         return svg.dumps(lay_out(drawn))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints `topo show`: the tree, the matrix, the differences from nvidia-smi's; in colour on a terminal (NO_COLOR)."""
 
+from collections.abc import Mapping
+
 import typer
 from rich.text import Text
 from rich.tree import Tree
@@ -21,12 +23,12 @@ from railgauge.topo.render.topology import Branch, TopologyFacts, branches
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
 
-def print_tree(system: System, machine: Machine) -> None:
-    """Print one tree per CPU."""
+def print_tree(system: System, machine: Machine, names: Mapping[str, str]) -> None:
+    """Print one tree per CPU; `names`: of nodes, by NCCL's id."""
     models = {gpu.bus_id: gpu.name for gpu in machine.facts.gpus if gpu.name} if machine.facts else {}
     known = TopologyFacts(links=node_links(system, machine.topology, machine.facts), models=models)
     out = console(WIDEST)
-    for branch in branches(system, known):
+    for branch in branches(system, known, names):
         out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))
     if unknown := nvlinks_text(machine.facts):
         out.print(unknown, style=Ink.BAD)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo paths: the paths between GPUs, NICs, CPUs and NVSwitches."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,6 +10,8 @@ from railgauge.cli.machine_options import (
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     MergeNics,
     NoP2p,
@@ -25,18 +26,6 @@ from railgauge.cli.machine_options import (
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
-
-
-class Ids(StrEnum):
-    """How text names devices."""
-
-    NAMES = "names"
-    NCCL = "nccl"
-
-
-IdsOption = Annotated[
-    Ids, typer.Option("--ids", help="names: GPU0, mlx5_0, NUMA0, bus ids; nccl: NCCL's ids, such as GPU/0-1b000.")
-]
 
 
 def paths(

@@ -11,6 +11,8 @@ from railgauge.cli.machine_options import (
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     Ranks,
     SaveCapture,
@@ -52,12 +54,14 @@ def show(
     output: Output = None,
     ranks: Ranks = None,
     device: DeviceOption = DeviceChoice.AUTO,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
 ) -> None:
     """Draw the machine as a tree, a matrix or a picture."""
     from railgauge.cli.topo.drawing import print_differences, print_matrix, print_tree
     from railgauge.cli.topo.picture_file import check_suffix, topology_document, write_picture
     from railgauge.cli.topo.rdma_view import print_rdma, settings_of_devices
+    from railgauge.topo.nccl.graph.ends import text_names
 
     _check(view, against, output, topo_file, as_json=as_json)
     if output is not None:
@@ -76,7 +80,7 @@ def show(
     elif view is View.MATRIX:
         print_matrix(system, machine)
     else:
-        print_tree(system, machine)
+        print_tree(system, machine, text_names(system) if ids is Ids.NAMES else {})
 
 
 def _check(view: View, against: str | None, output: str | None, topo_file: str | None, *, as_json: bool) -> None:

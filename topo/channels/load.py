@@ -116,7 +116,7 @@ def _leaving(pattern: int, ranks: list[Node]) -> list[tuple[Node, float]]:
     return [(ranks[1] if pattern == SPLIT_TREE else ranks[-1], 1.0)]
 
 
-def named(group: Sequence[LinkLoad]) -> str:
+def ends_of(group: Sequence[LinkLoad]) -> str:
     """The kind of equal links, the first few of them, and the number of the rest."""
     names = ", ".join(f"{load.link.source} -> {load.link.target}" for load in group[:MOST_NAMED])
     more = f", and {len(group) - MOST_NAMED} more" if len(group) > MOST_NAMED else ""

@@ -13,7 +13,7 @@ def test_text_tells_channels_and_the_fullest_links():
     done = railgauge("graph", "show", "--from", "@dgx-h100", "--policy", "nccl")
     assert done.returncode == 0, done.stderr
     assert "ring: 12 channels x 30 GB/s = 360 GB/s, NVL" in done.stdout
-    assert "   97%  360 of 370.8 GB/s  NVL DEV/0-1b000 -> NVS/0-0, " in done.stdout
+    assert "   97%  360 of 370.8 GB/s  NVL GPU0 -> NVS, " in done.stdout
 
 
 def test_a_file_is_shown_as_it_is(tmp_path):
