@@ -2,10 +2,10 @@
 """Options shared by every command that reads a machine, and the Machine and System they select."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from railgauge.topo.facts.capture import Capture
     from railgauge.topo.machine import Machine
     from railgauge.topo.nccl.graph.model import System
+
+    Source: TypeAlias = str | Capture | None
+    """What names a machine (load_machine): a text, a capture, None for this machine."""
 
 
 class DeviceChoice(StrEnum):
@@ -33,6 +36,15 @@ class Ids(StrEnum):
     NCCL = "nccl"
 
 
+def check_capture_name(path: str | None) -> str | None:
+    """The name of --save-capture, before anything is read. UsageError for one that is not an archive's."""
+    if path is not None:
+        from railgauge.topo.machine import capture_suffix
+
+        capture_suffix(path)
+    return path
+
+
 LIVE = "live"  # names this machine in commands that take any machine by name
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 From = Annotated[
@@ -41,7 +53,12 @@ From = Annotated[
 ]
 SaveCapture = Annotated[
     str | None,
-    typer.Option("--save-capture", metavar="FILE", help="Save the data behind the answer; --from FILE replays it."),
+    typer.Option(
+        "--save-capture",
+        metavar="FILE",
+        callback=check_capture_name,
+        help="Save the data behind the answer; --from FILE replays it.",
+    ),
 ]
 Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
 TopoFile = Annotated[
@@ -64,7 +81,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 def open_machine(
-    source: str | None,
+    source: "Source",
     gpus: str | None = None,
     *,
     merged: bool = False,
@@ -95,17 +112,24 @@ def open_machine(
     return machine
 
 
-def _saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool) -> "Capture":
-    """The machine as a capture, which is written to the path."""
-    from railgauge.cli.output import write_bytes
-    from railgauge.topo.facts.capture import dumps
-    from railgauge.topo.files.compression import WRITERS
-    from railgauge.topo.machine import snapshot
+def save_live(names: Iterable[str], save: str | None, environment: Mapping[str, str]) -> "dict[str, Source]":
+    """The source of each named machine; with `save` this machine, named `live`, is read once and written to that file.
 
-    if not path.endswith(tuple(WRITERS)):
-        raise UsageError(f"--save-capture {path}: give a name that ends in {' or '.join(WRITERS)}")
-    capture = snapshot(source, environment, later=later)
-    write_bytes(path, dumps(capture, next(suffix for suffix in WRITERS if path.endswith(suffix))))
+    UsageError if none of them is this machine.
+    """
+    named = dict.fromkeys(names)
+    if save is not None and LIVE not in named:
+        raise UsageError("--save-capture saves this machine: name it, as `live`, or leave the option out")
+    here = _saved(save, None, environment) if save is not None else None
+    return {name: here if name == LIVE else name for name in named}
+
+
+def _saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool = False) -> "Capture":
+    """The machine as a capture, which is written to the path."""
+    from railgauge.topo.machine import saved
+
+    capture = saved(path, source, environment, later=later)
+    tell(f"railgauge: wrote {path}")
     return capture
 
 

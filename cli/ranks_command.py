@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that start ranks: they pass their options on to the ranks, and group them by section in the help."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from railgauge.cli.machine_options import check_capture_name
 from railgauge.cli.ranks_start import ranks_arguments
 
 
@@ -17,6 +18,18 @@ def option(section: str, *names: str, **more: Any) -> Any:
 def argument(section: str, text: str, **more: Any) -> Any:
     """An argument in a section of the help."""
     return typer.Argument(help=text, show_default=False, rich_help_panel=section, **more)
+
+
+SaveCapture = Annotated[
+    str | None,
+    option(
+        "Answer",
+        "--save-capture",
+        metavar="FILE",
+        callback=check_capture_name,
+        help="Save what the first rank of each node reads of it; --from FILE of other commands replays it.",
+    ),
+]
 
 
 class RanksCommand(TyperCommand):

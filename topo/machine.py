@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.facts.capture import Capture, CaptureReader, loads
+from railgauge.topo.facts.capture import Capture, CaptureReader, dumps, loads
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
@@ -18,8 +18,9 @@ from railgauge.topo.facts.sources.nccl_settings import of_nccl
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
-from railgauge.topo.files.compression import MAX_TOTAL, is_archive
+from railgauge.topo.files.compression import MAX_TOTAL, WRITERS, is_archive
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.files.output_file import write_file
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.peer_status import denied_pairs
@@ -169,6 +170,25 @@ def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool 
     if isinstance(reader, CaptureReader):
         return reader.capture
     raise UsageError(f"{source} is a topology file, not a machine: no capture can be made of it")
+
+
+def saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
+    """A snapshot (see there) that is written to `path` as well.
+
+    UsageError for a name without the suffix of an archive, UnavailableError where it cannot be written.
+    """
+    suffix = capture_suffix(path)
+    capture = snapshot(source, environment, later=later)
+    write_file(path, dumps(capture, suffix))
+    return capture
+
+
+def capture_suffix(path: str) -> str:
+    """The format of the archive that --save-capture names; UsageError for a name without the suffix of one."""
+    found = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
+    if found is None:
+        raise UsageError(f"--save-capture {path}: give a name that ends in {' or '.join(WRITERS)}")
+    return found
 
 
 def live_reader(root: str = "/") -> LiveReader:

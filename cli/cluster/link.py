@@ -26,7 +26,7 @@ from railgauge.cli.link.options import (
     link_job,
 )
 from railgauge.cli.link.start import LinkAnswer, start
-from railgauge.cli.ranks_command import argument, option
+from railgauge.cli.ranks_command import SaveCapture, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import UsageError
@@ -62,6 +62,7 @@ def link(
     fault: FaultOption = "",
     min_gbps: MinGbps = None,
     fail_on: FailOn = Level.FAIL,
+    save: SaveCapture = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,6 +84,7 @@ def link(
         one_at_a_time=one_at_a_time,
         bisect=bisect,
         fault=fault,
+        save_capture=save,
     )
     asked = Start(
         ranks=None,

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge graph join: the rings and trees of several nodes, end to end."""
 
+import os
 import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
-from railgauge.cli.machine_options import LIVE, Json, MergeNics, NoP2p, Set, open_machine, settings_in_force, source_of
+from railgauge.cli.machine_options import (
+    LIVE,
+    Json,
+    MergeNics,
+    NoP2p,
+    SaveCapture,
+    Set,
+    open_machine,
+    save_live,
+    settings_in_force,
+)
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
@@ -30,6 +41,7 @@ def join(
             help="A topology XML, capture, machine.toml, @fixture or live for each node; 4*NODE for four equal ones.",
         ),
     ],
+    save: SaveCapture = None,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,
@@ -43,7 +55,8 @@ def join(
     from railgauge.topo.render.joined import joined_document, joined_lines
 
     names = _names(nodes)
-    machines = {name: open_machine(source_of(name), merged=merged) for name in dict.fromkeys(names)}
+    sources = save_live(names, save, os.environ)
+    machines = {name: open_machine(source, merged=merged) for name, source in sources.items()}
     steering = read_steering(settings_in_force(machines.get(LIVE, machines[names[0]]), settings))
     found = {name: _searched(one, len(names), policy, steering, p2p=not no_p2p) for name, one in machines.items()}
     joined = join_nodes([(name, *found[name]) for name in names], steering)

@@ -141,7 +141,9 @@ def _picture(
 
     inventory = machine.facts
     remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1, names)]
-    drawn = with_loads(picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks, names)
+    drawn = with_loads(
+        picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks, names
+    )
     suffix = os.path.splitext(path)[1].lower()
     if suffix == ".svg":
         return svg.dumps(lay_out(drawn))

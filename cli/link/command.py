@@ -27,7 +27,7 @@ from railgauge.cli.link.options import (
     link_job,
 )
 from railgauge.cli.link.start import LinkAnswer, start
-from railgauge.cli.ranks_command import RanksCommand, argument, option
+from railgauge.cli.ranks_command import RanksCommand, SaveCapture, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.device import AUTO
 from railgauge.collectives.launch.launch import NAMES
@@ -70,6 +70,7 @@ def link(
     rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="number of this process")] = None,
     world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="number of processes")] = None,
     local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on its host")] = None,
+    save: SaveCapture = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> int:
@@ -100,6 +101,7 @@ def link(
         one_at_a_time=one_at_a_time,
         bisect=bisect,
         fault=fault,
+        save_capture=save,
     )
     answer = LinkAnswer(json=as_json, files=tuple(output or ()), min_gb_per_s=least_gb_per_s(min_gbps), fail_on=fail_on)
     return measure(job, answer) if of_gpus else start(job, asked, answer)

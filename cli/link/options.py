@@ -57,6 +57,7 @@ def link_job(
     one_at_a_time: bool,
     bisect: bool,
     fault: str,
+    save_capture: str | None,
     gpus: bool = False,
 ) -> LinkJob:
     """Check the options and make a LinkJob of them.
@@ -85,6 +86,7 @@ def link_job(
         one_at_a_time=one_at_a_time,
         bisect=bisect,
         fault=parse_fault(fault) if fault else None,
+        save_capture=save_capture,
     )
 
 

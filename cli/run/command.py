@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.ranks_command import RanksCommand, argument, option
+from railgauge.cli.ranks_command import RanksCommand, SaveCapture, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.cli.run.result_file import JSON, ResultFile, RunAnswer, parse_outputs, parse_tolerance
 from railgauge.cli.run.start import start
@@ -113,6 +113,7 @@ def run(
     ] = None,
     output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")] = "",
     tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
+    save: SaveCapture = None,
     record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
     as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
     list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
@@ -144,7 +145,7 @@ def run(
     if chosen is Engine.NCCL:
         check_nccl(
             device,
-            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters},
+            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "--save-capture": save},
         )
         device = Device.CUDA
     redop, files = parse_outputs(outputs or [], output)
@@ -193,6 +194,7 @@ def run(
         device=device,
         replays=cudagraph,
         blocking=bool(blocking),
+        save_capture=save,
     )
     asked = Start(
         ranks=ranks,

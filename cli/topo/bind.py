@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.machine_options import From, TopoFile, open_machine
+from railgauge.cli.machine_options import From, SaveCapture, TopoFile, open_machine
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
@@ -27,6 +27,7 @@ def bind(
     memory: Annotated[bool, typer.Option("--mem", help="Also prefer the memory of the GPU's NUMA node.")] = False,
     one_gpu: Annotated[bool, typer.Option("--one-gpu", help="Show CMD only its GPU (CUDA_VISIBLE_DEVICES).")] = False,
     source: From = None,
+    save: SaveCapture = None,
     topo_file: TopoFile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the binding; run nothing.")] = False,
 ) -> None:
@@ -39,7 +40,7 @@ def bind(
     before = widen()  # replaces the binding of a launcher
     setting = os.environ.get(VISIBLE)
     everything = {name: value for name, value in os.environ.items() if name != VISIBLE}
-    machine = open_machine(source, topo_file=topo_file, environment=everything)
+    machine = open_machine(source, topo_file=topo_file, environment=everything, save=save)
     binding = binding_of(machine, local, setting)
     tell(f"railgauge: {described(binding, local)}")
     if dry_run:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.machine_options import print_warnings, source_of
+from railgauge.cli.machine_options import SaveCapture, print_warnings, save_live
 from railgauge.cli.output import write_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def make(
         list[str] | None,
         typer.Option("--cpu-map", metavar="NODE=CORES", help="Cores of the VM on a NUMA node of the host."),
     ] = None,
+    save: SaveCapture = None,
     output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")] = None,
 ) -> None:
     """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the VM's bus ids."""
@@ -34,7 +35,8 @@ def make(
     from railgauge.topo.vm.make import make as made_of
     from railgauge.topo.vm.remarks import remarks
 
-    there, here = (load_machine(source_of(side), environment={}) for side in (host, guest))
+    sources = save_live((host, guest), save, {})
+    there, here = (load_machine(sources[side], environment={}) for side in (host, guest))
     made = made_of(there, here, pairs or (), cpu_map or ())
     print_warnings((*remarks(made, there, here), *_trial(made, here)))
     if output is not None:

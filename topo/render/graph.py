@@ -27,7 +27,9 @@ def graph_lines(name: str, graph: Graph, nodes: int, names: Mapping[str, str] = 
     types = graph.type_intra if nodes == 1 else f"{graph.type_intra}/{graph.type_inter}"
     lines = [f"{name}: {products(count, total)}, {types}"]
     if graph.bound:
-        lines.append(f"  {_within(total, graph.bound)}: at most {graph.bound.gb_per_s:g} GB/s by {named(graph.bound.why, names)}")
+        lines.append(
+            f"  {_within(total, graph.bound)}: at most {graph.bound.gb_per_s:g} GB/s by {named(graph.bound.why, names)}"
+        )
     if graph.difference:
         lines.append(f"  {named(graph.difference, names)}")
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
@@ -72,7 +74,9 @@ MOST_LINES = 8
 
 def load_lines(loads: Sequence[LinkLoad], names: Mapping[str, str] = NO_NAMES) -> list[str]:
     """The lines of a graph's loads; what NCCL's model does not limit is left out. `names`: as for `graph_lines`."""
-    lines = [named(_load(group), names) for group in alike(load for load in loads if load.link.gb_per_s < LOCAL_GB_PER_S)]
+    lines = [
+        named(_load(group), names) for group in alike(load for load in loads if load.link.gb_per_s < LOCAL_GB_PER_S)
+    ]
     rest = len(lines) - MOST_LINES
     return lines[:MOST_LINES] + ([f"  and {rest} more kinds of links, less loaded"] if rest > 0 else [])
 
