@@ -124,7 +124,7 @@ def save_live(names: Iterable[str], save: str | None, environment: Mapping[str, 
     return {name: here if name == LIVE else name for name in named}
 
 
-def _saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool = False) -> "Capture":
+def _saved(path: str, source: "Source", environment: Mapping[str, str], *, later: bool = False) -> "Capture":
     """The machine as a capture, which is written to the path."""
     from railgauge.topo.machine import saved
 

@@ -50,8 +50,8 @@ def detect_node(
 ) -> JoiningNode:
     """Detect this machine as one of `nodes` for `ranks` ranks, with `graph_path`'s channels if it is given.
 
-    `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on. `save_capture`: a file for
-    a capture of this machine, from which the plan is then made.
+    `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on.
+    `save_capture`: a file for a capture of this machine, from which the plan is then made.
 
     Raises:
         InputError: a topology or graph file is unreadable, invalid or does not fit.

@@ -159,7 +159,7 @@ def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bo
     return capture_of(reader, machine.host, of_nccl(environment)), machine.warnings
 
 
-def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
+def snapshot(source: str | Capture | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
     """A capture of the machine that `source` names (see load_machine), read once.
 
     Its answers are those of the machine under the settings in `environment`. UsageError for a topology file.
@@ -172,7 +172,7 @@ def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool 
     raise UsageError(f"{source} is a topology file, not a machine: no capture can be made of it")
 
 
-def saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
+def saved(path: str, source: str | Capture | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
     """A snapshot (see there) that is written to `path` as well.
 
     UsageError for a name without the suffix of an archive, UnavailableError where it cannot be written.
