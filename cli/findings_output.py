@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER
 from railgauge.cli.output import print_lines
 from railgauge.topo.errors import INTERNAL
 from railgauge.topo.findings.finding import Finding, Level, at_or_above
@@ -22,7 +24,14 @@ def _level(text: str) -> Level:
 
 
 FailOn = Annotated[
-    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit with status 1 at this level or worse.")
+    Level,
+    option(
+        ANSWER,
+        "--fail-on",
+        metavar="LEVEL",
+        parser=_level,
+        help=f"Exit with status 1 at this level or worse: {', '.join(LEVELS)}.",
+    ),
 ]
 FOUND = 1  # exit status: findings at or above --fail-on
 

@@ -5,10 +5,10 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER, MACHINE
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
@@ -45,39 +45,67 @@ def check_capture_name(path: str | None) -> str | None:
     return path
 
 
-LIVE = "live"  # names this machine in commands that take any machine by name
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+def source_of(name: str) -> str | None:
+    """The source that `load_machine` takes: None for `live`, else the name."""
+    return None if name == LIVE else name
+
+
+LIVE = "live"
+"""Names this machine wherever a machine is named."""
+MACHINE_HELP = "live (this one), @fixture, capture, machine.toml, topology XML or a folder with sys/ in it"
+
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="X", help="Read a topology XML, capture, machine.toml or @fixture instead."),
+    option(MACHINE, "--from", metavar="MACHINE", parser=source_of, help=f"The machine: {MACHINE_HELP}."),
+]
+OtherMachine = Annotated[
+    str | None,
+    option(MACHINE, "--from", metavar="MACHINE", help=f"The machine to compare with: {MACHINE_HELP}."),
 ]
 SaveCapture = Annotated[
     str | None,
-    typer.Option(
+    option(
+        ANSWER,
         "--save-capture",
         metavar="FILE",
         callback=check_capture_name,
         help="Save the data behind the answer; --from FILE replays it.",
     ),
 ]
-Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
+Gpus = Annotated[
+    str | None, option(MACHINE, "--gpus", metavar="LIST", help="Use these GPUs only, by NVML index, e.g. 0,2.")
+]
 TopoFile = Annotated[
     str | None,
-    typer.Option("--topo-file", metavar="FILE", help="Start from this topology XML, as NCCL_TOPO_FILE does."),
+    option(MACHINE, "--topo-file", metavar="FILE", help="Start from this topology XML, as NCCL_TOPO_FILE does."),
 ]
-Ranks = Annotated[int | None, typer.Option("--ranks", metavar="N", help="Host ranks to plan, with --device cpu.")]
-DeviceOption = Annotated[DeviceChoice, typer.Option("--device", help="cpu: ranks in host memory; cuda: GPUs.")]
-Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes.")]
-NoP2p = Annotated[bool, typer.Option("--no-p2p", help="Assume no peer access between GPUs.")]
-MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Count the ports of a card as one NIC.")]
+Ranks = Annotated[
+    int | None, option(MACHINE, "--ranks", metavar="N", help="Plan N ranks in host memory, with --device cpu.")
+]
+DeviceOption = Annotated[
+    DeviceChoice, option(MACHINE, "--device", help="Where ranks keep their data: cpu is host memory, cuda is GPUs.")
+]
+Nodes = Annotated[int, option(MACHINE, "--nodes", metavar="N", min=1, help="Plan N equal nodes.")]
+NoP2p = Annotated[bool, option(MACHINE, "--no-p2p", help="Assume no peer access between GPUs.")]
+MergeNics = Annotated[bool, option(MACHINE, "--merge-nics", help="Count the ports of a card as one NIC.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="An NCCL setting, e.g. NCCL_P2P_LEVEL=SYS; repeatable."),
+    option(MACHINE, "--set", metavar="NAME=VALUE", help="Use this NCCL setting, e.g. NCCL_P2P_LEVEL=SYS; repeatable."),
 ]
 IdsOption = Annotated[
-    Ids, typer.Option("--ids", help="names: GPU0, mlx5_0, NUMA0, bus ids; nccl: NCCL's ids, such as GPU/0-1b000.")
+    Ids,
+    option(
+        ANSWER,
+        "--ids",
+        help="What text calls a device: names is GPU0, mlx5_0, NUMA0 or a bus id; nccl is NCCL's id, e.g. GPU/0-1b000.",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Json = Annotated[bool, option(ANSWER, "--json", help="Print one JSON document on stdout.")]
+
+
+def output(help_text: str) -> Any:
+    """The option that names a file for the answer."""
+    return option(ANSWER, "-o", "--output", metavar="FILE", help=help_text)
 
 
 def open_machine(
@@ -131,11 +159,6 @@ def _saved(path: str, source: "Source", environment: Mapping[str, str], *, later
     capture = saved(path, source, environment, later=later)
     tell(f"railgauge: wrote {path}")
     return capture
-
-
-def source_of(name: str) -> str | None:
-    """The source that `load_machine` takes: None for `live`, else the name."""
-    return None if name == LIVE else name
 
 
 def print_warnings(warnings: tuple[str, ...]) -> None:

@@ -26,6 +26,7 @@ from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
 from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.values.near import did_you_mean
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
@@ -244,11 +245,18 @@ def _scanned(
 
 def fixture_path(name: str) -> str:
     """The capture or description of a fixture; InputError that lists the fixtures if none has that name."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
-    known = {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
+    known = fixtures()
     if name not in known:
-        raise InputError(f"unknown fixture @{name}; use one of: {', '.join('@' + k for k in known) or 'none'}")
+        near = did_you_mean(f"@{name}", [f"@{one}" for one in known])
+        names = ", ".join(f"@{one}" for one in known) or "none"
+        raise InputError(f"unknown fixture @{name}{near}; use one of: {names}")
     return known[name]
+
+
+def fixtures() -> dict[str, str]:
+    """The capture or description of each fixture, by name."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
+    return {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
 
 
 def _fixture_file(folder: str) -> str | None:

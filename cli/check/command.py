@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
+from railgauge.cli.help.command import app_of
 from railgauge.cli.machine_options import (
-    HELP_OPTIONS,
     From,
     Gpus,
     Json,
@@ -18,6 +18,7 @@ from railgauge.cli.machine_options import (
     open_machine,
     print_warnings,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
@@ -26,34 +27,44 @@ MOST_COST = 2
 """The highest cost of a rule. Other commands move data."""
 MOVES_DATA = "use railgauge link (between GPUs) or railgauge gdr check (between GPU and NIC)"
 
-app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
-
-@app.command()
 def check(
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     cost: Annotated[
-        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: also query the machine; 3: same as 2.")
+        int,
+        typer.Option(
+            "-r", "--level", metavar="N", min=1, max=3, help="1 reads files, 2 also queries the machine; 3 is as 2."
+        ),
     ] = 1,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="ID", help="Check this finding only; repeatable.")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", metavar="ID", help="Do not check this finding; repeatable.")
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="BASELINE", help="Compare with a baseline: capture, @fixture, XML or JSON of -o."
+            "--against", metavar="MACHINE", help="Compare with a machine, or with the .json of an earlier -o."
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", metavar="FILE", help="Write a report: .html, .json, or .prom for node_exporter."),
+        output_option("Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Find the problems of this machine, or of the one in --from, before a job hits them."""
+    """Find the problems of this machine, or of the one in --from, before a job hits them.
+
+    Examples:
+        railgauge check
+        railgauge check --from @dgx-h100-nic-x8
+        railgauge check --against yesterday.json -o today.html
+    """
     from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
@@ -89,3 +100,6 @@ def check(
         print_lines(check_lines(findings, compared))
     leave_if_failed(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)
+
+
+app = app_of(check)

@@ -29,10 +29,16 @@ def check(
     hostfile: Hostfile = None,
     source: From = None,
     output: Kept = None,
-    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
-    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="End the work on a node after this time.")
+    ] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Handle N nodes at a time.")] = 64,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="ID", help="Check this finding only; repeatable.")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", metavar="ID", help="Do not check this finding; repeatable.")
+    ] = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
@@ -40,6 +46,10 @@ def check(
 
     Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and checked here; then each
     connects to all others over the interfaces that NCCL would use.
+
+    Examples:
+        railgauge cluster check -w gpu[001-064]
+        railgauge cluster check --from captures/
     """
     from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.cli.cluster.gathered_files import gathered_files

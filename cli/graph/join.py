@@ -10,6 +10,7 @@ import typer
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.machine_options import (
     LIVE,
+    MACHINE_HELP,
     Json,
     MergeNics,
     NoP2p,
@@ -19,6 +20,7 @@ from railgauge.cli.machine_options import (
     save_live,
     settings_in_force,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
@@ -36,10 +38,7 @@ MOST_NODES = 1024  # the plan has a step of every rank for every channel
 def join(
     nodes: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NODE...",
-            help="A topology XML, capture, machine.toml, @fixture or live for each node; 4*NODE for four equal ones.",
-        ),
+        typer.Argument(metavar="NODE", help=f"A machine for each node: {MACHINE_HELP}; 4*NODE for four equal ones."),
     ],
     save: SaveCapture = None,
     merged: MergeNics = False,
@@ -47,9 +46,14 @@ def join(
     policy: PolicyOption = Policy.BEST,
     settings: Set = None,
     as_json: Json = False,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the JSON document to FILE.")] = None,
+    output: Annotated[str | None, output_option("Write the JSON document to FILE.")] = None,
 ) -> None:
-    """Join the channels of nodes, equal or not, into the rings and trees of all ranks."""
+    """Join the channels of nodes, equal or not, into the rings and trees of all ranks.
+
+    Examples:
+        railgauge graph join 4*@dgx-h100
+        railgauge graph join 2*live @dgx-h100-nic-x8 -o plan.json
+    """
     from railgauge.topo.channels.joined import join as join_nodes
     from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.joined import joined_document, joined_lines

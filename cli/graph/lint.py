@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import MACHINE
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
@@ -30,13 +32,13 @@ from railgauge.topo.findings.finding import Level
 
 
 def lint(
-    file: Annotated[str, typer.Argument(help="A graph XML, as for NCCL_GRAPH_FILE.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A graph XML, as for NCCL_GRAPH_FILE.")],
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: by the file's NICs."),
+        option(MACHINE, "--nodes", metavar="N", min=1, help="The number of nodes (default: by the file's NICs)."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = DeviceChoice.AUTO,
@@ -47,7 +49,12 @@ def lint(
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Find the errors of a graph file, and the bandwidth that its channels would reach."""
+    """Find the errors of a graph file, and the bandwidth that its channels would reach.
+
+    Examples:
+        railgauge graph lint graph.txt
+        railgauge graph lint graph.txt --from @dgx-h100 --nodes 2
+    """
     from railgauge.topo.findings.graph_file.graph_file import read
     from railgauge.topo.findings.graph_file.rules import lint as findings_of
     from railgauge.topo.nccl.graph.ends import named

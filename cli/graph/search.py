@@ -3,8 +3,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.machine_options import (
     DeviceChoice,
@@ -26,6 +24,7 @@ from railgauge.cli.machine_options import (
     open_system,
     settings_in_force,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
@@ -53,11 +52,15 @@ def search(
     settings: Set = None,
     ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
-    output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write NCCL's graph XML, or JSON if FILE ends in .json.")
-    ] = None,
+    output: Annotated[str | None, output_option("Write NCCL's graph XML, or JSON if FILE ends in .json.")] = None,
 ) -> None:
-    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE reads them."""
+    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE reads them.
+
+    Examples:
+        railgauge graph search --from @dgx-h100
+        railgauge graph search --nodes 2 -o graph.txt
+        railgauge graph search --policy nccl --set NCCL_CROSS_NIC=0
+    """
     from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER, MACHINE
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
@@ -26,6 +29,7 @@ from railgauge.cli.machine_options import (
     open_system,
     settings_in_force,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import document, print_json, write_text
 from railgauge.topo.channels.graph import Graph, Policy
 from railgauge.topo.errors import UsageError
@@ -49,32 +53,37 @@ class GraphPattern(StrEnum):
 def show(
     file: Annotated[
         str | None,
-        typer.Argument(help="A graph XML of `graph search -o` or NCCL_GRAPH_DUMP_FILE; default: search."),
+        typer.Argument(
+            metavar="FILE", help="A graph XML of `graph search -o` or NCCL_GRAPH_DUMP_FILE (default: search)."
+        ),
     ] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: 1, or by the file."),
+        option(MACHINE, "--nodes", metavar="N", min=1, help="The number of nodes (default: 1, or by the file)."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = DeviceChoice.AUTO,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
-    policy: Annotated[
-        Policy, typer.Option("--policy", help="Without a file: best, or nccl for what NCCL would choose.")
-    ] = Policy.BEST,
+    policy: PolicyOption = Policy.BEST,
     settings: Set = None,
-    pattern: Annotated[GraphPattern, typer.Option("--draw", help="The graph that -o draws.")] = GraphPattern.RING,
+    pattern: Annotated[GraphPattern, option(ANSWER, "--draw", help="The graph that -o draws.")] = GraphPattern.RING,
     ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
     output: Annotated[
         str | None,
-        typer.Option("-o", metavar="FILE", help="Write a picture (.svg, .html, .dot), links coloured by load."),
+        output_option("Write a picture in the format of the suffix: .svg, .html or .dot."),
     ] = None,
 ) -> None:
-    """Show channels and the load of each link, as text or drawn into the picture of the machine."""
+    """Show channels and the load of each link, as text or drawn into the picture of the machine.
+
+    Examples:
+        railgauge graph show --from @dgx-h100 --policy nccl
+        railgauge graph show graph.txt -o channels.svg
+    """
     from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.group import group_of
     from railgauge.topo.channels.search import search

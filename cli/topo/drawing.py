@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints `topo show`: the tree, the matrix, the differences from nvidia-smi's; in colour on a terminal (NO_COLOR)."""
+"""Prints `topo show`: the tree, the matrix, the differences from nvidia-smi's; in colour on a terminal."""
 
 from collections.abc import Mapping
+from textwrap import fill
 
 import typer
 from rich.text import Text
@@ -20,6 +21,7 @@ from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.topology import Branch, TopologyFacts, branches
 
+SENTENCE = 100  # characters of a line of text below a matrix
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
 
@@ -58,6 +60,8 @@ def print_matrix(system: System, machine: Machine) -> None:
     if drawn.unknown:
         out.print(f"\n{drawn.unknown}", style=Ink.BAD)
     out.print("\n" + drawn.legend)
+    for sentence in drawn.counted_otherwise:
+        out.print("\n" + fill(sentence, SENTENCE, break_on_hyphens=False))
     if drawn.nics:
         out.print(f"\n{NICS}\n")
         for label, name in drawn.nics:

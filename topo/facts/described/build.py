@@ -49,6 +49,7 @@ def _make(data: bytes, path: str, above: tuple[str, ...]) -> Made:
     files, facts = _base(top, path, above) if "base" in top else _described(top)
     change_files(top, files)
     change_facts(top, facts)
+    top.text("about", "")  # what `railgauge machines` says of it
     top.section("expect")  # what tests hold the machine to
     top.end()
     return files, facts

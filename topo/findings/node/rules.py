@@ -10,6 +10,7 @@ from railgauge.topo.findings.detectors import found_in
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule, examine
+from railgauge.topo.values.near import did_you_mean
 
 RULES = found_in("railgauge.topo.findings.node", Rule)
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
@@ -41,5 +42,6 @@ def selected(known: Sequence[str], only: Collection[str], skip: Collection[str])
     """
     unknown = sorted({*only, *(one for one in skip if one not in cards())} - set(known))
     if unknown:
-        raise UsageError(f"not checked by this command: {', '.join(unknown)}; use one of: {', '.join(known)}")
+        near = did_you_mean(unknown[0], known)
+        raise UsageError(f"not checked by this command: {', '.join(unknown)}{near}; use one of: {', '.join(known)}")
     return tuple(one for one in known if one not in skip and (not only or one in only))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.values.busid import from_nvml, is_bus_id, to_number
+from railgauge.topo.values.near import did_you_mean
 
 PREFIXES = {
     "GPU": NodeKind.GPU,
@@ -38,7 +39,8 @@ def find_end(system: System, text: str, ports: Mapping[str, tuple[int, ...]] = N
         if first is not None:
             return first
     names = ", ".join(f"{node.id} ({'/'.join(names_of(node))})" for node in ends)
-    raise UsageError(f"unknown end {text!r}; use one of {names}")
+    near = did_you_mean(text, [name for node in ends for name in (*names_of(node), node.id)])
+    raise UsageError(f"unknown end {text!r}{near}; use one of {names}")
 
 
 def names_of(node: Node) -> tuple[str, ...]:

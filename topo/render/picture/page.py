@@ -45,13 +45,14 @@ def dumps(
     """
     parts = picture.parts()
     tables = (section(title, _devices(parts, kind)) for kind, title in TABLES)
+    counted = "".join(f"<p>{escape(sentence)}</p>" for sentence in matrix.counted_otherwise)
     body = (
         f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
         section("Findings", found.html(findings)),
         section("Gone since the baseline", found.html(gone)),
         section("What is wrong or unknown", _warnings(parts, warnings)),
         f'<div class="tables">{"".join(tables)}</div>',
-        section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
+        section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>{counted}"),
     )
     return page(picture.title, body, f"{STYLE}\n{found.STYLE}" if findings else STYLE)
 
