@@ -140,7 +140,7 @@ def _picture(
     names: "Mapping[str, str]",
 ) -> str:
     """The machine with the channels in it, in the format of the suffix."""
-    from railgauge.topo.channels.load import loads
+    from railgauge.topo.channels.load import loads, users
     from railgauge.topo.render.graph import graph_lines, rank_lines
     from railgauge.topo.render.matrix import matrix
     from railgauge.topo.render.picture import dot, page, svg
@@ -150,9 +150,8 @@ def _picture(
 
     inventory = machine.facts
     remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1, names)]
-    drawn = with_loads(
-        picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks, names
-    )
+    drawn = picture(group.system, machine.topology, inventory, name=name)
+    drawn = with_loads(drawn, loads(group, graph), users(group, graph), remarks, names)
     suffix = os.path.splitext(path)[1].lower()
     if suffix == ".svg":
         return svg.dumps(lay_out(drawn))

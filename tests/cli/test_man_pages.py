@@ -26,13 +26,8 @@ def test_there_is_a_page_for_every_command():
     "name", ["railgauge.1", "railgauge-run.1", "railgauge-topo-bind.1", "railgauge-graph-predict.1"]
 )
 def test_a_page_is_valid(name):
-    done = subprocess.run(
-        ["groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=76n"],
-        input=PAGES[name],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = ["groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=76n"]
+    done = subprocess.run(command, input=PAGES[name], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "SYNOPSIS" in done.stdout
     assert ".SH" not in done.stdout

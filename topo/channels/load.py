@@ -49,6 +49,15 @@ def loads(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
     return carried(group.system, group.table, every)
 
 
+def users(group: RankGroup, graph: Graph) -> dict[tuple[str, str], list[int]]:
+    """The channels that use each link, by number, by the ids of its ends."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for number, channel in enumerate(graph.channels):
+        for load in carried(group.system, group.table, steps(group, graph, channel)):
+            found.setdefault((load.link.source, load.link.target), []).append(number)
+    return found
+
+
 def overloaded(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
     """The links that the channels of a graph overload, fullest first."""
     slack = ROUNDING * len(graph.channels)
