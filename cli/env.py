@@ -30,22 +30,20 @@ def env(
         railgauge env
         railgauge env --set NCCL_IB_GID_INDEX=3 --from @hgx-h100-gid-holes
     """
-    from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.settings.judgement import judge
     from railgauge.topo.findings.settings.selection import select
     from railgauge.topo.render.settings import settings_document, settings_lines
 
     given = tuple(_setting(text) for text in asked or ())
     machine = open_machine(source, save=save)
-    recorded = Case(machine)
-    if recorded.inventory is None:
+    if machine.facts is None:
         raise UnavailableError("env needs a machine or a capture: a topology file has neither settings nor devices")
     names = [setting.name for setting in given]
-    kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
-    case = Case(machine, settings=(*kept, *given))
-    judged = [judge(case, setting) for setting in case.known_settings]
-    now, unset = select(case, case.settings), select(case, {})
-    known = recorded.inventory.settings is not None
+    kept = tuple(setting for setting in machine.known_settings if setting.name not in names)
+    known = machine.facts.settings is not None
+    machine = machine.under((*kept, *given))
+    judged = [judge(machine, setting) for setting in machine.known_settings]
+    now, unset = select(machine, machine.settings), select(machine, {})
     if as_json:
         print_json(document("env", machine.host, **settings_document(judged, now, unset, known=known)))
     else:

@@ -35,7 +35,7 @@ def machines() -> None:
 
 def about_fixtures() -> dict[str, str]:
     """What each fixture is, by name: `about` of its description; of a recorded one, what its README.md begins with."""
-    from railgauge.topo.machine import fixtures
+    from railgauge.topo.facts.named_source import fixtures
 
     return {name: _about(path) for name, path in fixtures().items()}
 

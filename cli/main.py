@@ -30,6 +30,8 @@ COMMANDS = {
     ),
     "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check shows whether NCCL would use it, and if not, why."),
     "check": ("railgauge.cli.check.command", "Find the problems of a machine that slow or break NCCL."),
+    "gate": ("railgauge.cli.gate.commands", "This node's verdict for a scheduler: slurm, npd, nfd, verdict."),
+    "watch": ("railgauge.cli.watch", "Check this node again and again; say what changes."),
     "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to fix it."),
     "env": ("railgauge.cli.env", "NCCL's settings here: the effect of each, and whether it helps."),
     "run": ("railgauge.cli.run.command", "Run a validated collective over the planned channels."),

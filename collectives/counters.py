@@ -9,13 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from railgauge.topo.facts.live_reader import live_reader
 from railgauge.topo.facts.sources.gpu_counters import TIMEOUT_S
 from railgauge.topo.facts.sources.link_counters import ByteDirection, LinkCounters
 from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.counted import Planned
 from railgauge.topo.findings.traffic.link_traffic import LinkTraffic
 from railgauge.topo.findings.traffic.read import read_counters
-from railgauge.topo.machine import live_reader
 from railgauge.transports.connect import End
 from railgauge.transports.group import Group
 from railgauge.transports.interface import usable_interfaces

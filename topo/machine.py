@@ -4,36 +4,39 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.facts.capture import Capture, CaptureReader, dumps, loads
+from railgauge.topo.facts.capture import Capture, CaptureReader, dumps
 from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.named_source import open_source
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.shapes import FACTS
-from railgauge.topo.facts.sources.gdr import DRIVER
 from railgauge.topo.facts.sources.host_identity import host_name
-from railgauge.topo.facts.sources.nccl_settings import of_nccl
+from railgauge.topo.facts.sources.nccl_settings import Setting, of_nccl, read_host_file
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
-from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
-from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
-from railgauge.topo.files.compression import MAX_TOTAL, WRITERS, is_archive
+from railgauge.topo.facts.sources.port_errors import LATER
+from railgauge.topo.facts.sources.sysfs_net import addressed
+from railgauge.topo.files.compression import WRITERS
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.files.output_file import write_file
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.nccl.detect.topo_file import heard
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.values.near import did_you_mean
+from railgauge.topo.nccl.settings.hca import plugin_off
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
 
-DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
-DESCRIPTION = "machine.toml"
-LATER = "port_errors_later"
+if TYPE_CHECKING:
+    from railgauge.topo.nccl.paths.paths import Paths
+    from railgauge.topo.nccl.settings.steering import Steering
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +44,10 @@ class Machine:
     """A snapshot of a machine: its topology, warnings about what could not be read, and the host's name ("" if a file
     does not have it). What is computed from it is computed once and kept.
 
-    `facts`: what there is beyond the topology; None for a topology file. `environment` holds NCCL's settings where they
-    apply: on the live machine, and in a capture that was saved with them. `topo_file`: the topology file that was given
-    to start from.
+    `facts`: what there is beyond the topology, of the GPUs that were asked for; None for a topology file. `environment`
+    holds NCCL's settings where they apply: on the live machine, and in a capture that was saved with them. `topo_file`:
+    the topology file that was given to start from, or that is inspected. `beside`: the machine with which an inspected
+    file is compared; None if it is judged by itself.
     """
 
     topology: Topology
@@ -52,6 +56,7 @@ class Machine:
     facts: MachineFacts | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     topo_file: NamedFile | None = None
+    beside: "Machine | None" = None
 
     @property
     def reader(self) -> Reader | None:
@@ -67,6 +72,90 @@ class Machine:
     def denied(self) -> frozenset[tuple[str, str]]:
         """Pairs of GPUs to which NVML gives no peer access, by id."""
         return denied_pairs(self.system, self.reader)
+
+    @cached_property
+    def sources(self) -> MachineFacts:
+        """The facts; empty for a topology file."""
+        return self.facts or MachineFacts(CaptureReader(Capture(manifest={})))
+
+    @cached_property
+    def known_settings(self) -> tuple[Setting, ...]:
+        """NCCL's settings in force; only those of /etc/nccl.conf where the environment is unknown."""
+        if self.facts is None:
+            return ()
+        return read_host_file(self.facts.reader) if self.facts.settings is None else self.facts.settings
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """The same, as values by name."""
+        return {setting.name: setting.value for setting in self.known_settings}
+
+    @cached_property
+    def steering(self) -> "Steering":
+        """Path levels and channel counts that follow from the settings."""
+        from railgauge.topo.nccl.settings.steering import read_steering
+
+        return read_steering(self.settings)
+
+    @cached_property
+    def paths(self) -> "Paths":
+        """The paths between all ends, under the settings."""
+        from railgauge.topo.nccl.paths.paths import paths
+
+        return paths(self.system, levels=self.steering.levels, denied=self.denied)
+
+    @cached_property
+    def rdma_ports(self) -> tuple[NcclPort, ...]:
+        """The ports that NCCL's IB plugin uses under the settings, in its order; empty if it is disabled."""
+        if self.facts is None or plugin_off(self.settings):
+            return ()
+        return nccl_ports(self.facts.rdma, read_ib_settings(self.settings), self.facts.verbs)
+
+    @cached_property
+    def interface_names(self) -> tuple[str, ...] | None:
+        """The interfaces that sockets may use, before NCCL_SOCKET_IFNAME, in NCCL's order; None if their addresses are
+        unknown.
+        """
+        if self.reader is None:
+            return None
+        told = self.reader.facts("interfaces")
+        return None if told is None or "error" in told else addressed(self.reader)
+
+    @property
+    def topo_file_unknown(self) -> bool:
+        """Whether a capture does not show which topology file is in force."""
+        if self.facts is None or self.facts.settings is not None:
+            return False
+        return self.topo_file is None and self.facts.topo_file is None
+
+    @cached_property
+    def file_in_force(self) -> "Machine | None":
+        """The topology file in force, beside the machine as detected without it; None without a file.
+
+        InputError if it is not a topology file.
+        """
+        named = self.topo_file or self.sources.topo_file
+        if named is None or named.content is None:
+            return None
+        return inspected(named.content, named.path, as_it_is(self))
+
+    @cached_property
+    def sound_file(self) -> "Machine | None":
+        """`file_in_force` if it can be read; if not, topo-file-faulty reports it."""
+        try:
+            return self.file_in_force
+        except InputError:
+            return None
+
+    def under(self, settings: tuple[Setting, ...]) -> "Machine":
+        """This machine under other settings."""
+        return self.like("system", "denied", facts=self.facts and self.facts.but(settings=settings))
+
+    def like(self, *computed: str, **fields: Any) -> "Machine":
+        """This machine with other fields; `computed` names what was computed and stays true."""
+        other = replace(self, **fields)
+        vars(other).update({name: known for name, known in vars(self).items() if name in computed})
+        return other
 
 
 def load_machine(
@@ -86,7 +175,7 @@ def load_machine(
     CUDA_VISIBLE_DEVICES, ...) apply to the live machine only; a capture has its own. InputError when `source` or
     `topo_file` is unreadable, and, unless `tolerant`, where NCCL_TOPO_FILE names an invalid file.
     """
-    reader, data = _opened(source, root)
+    reader, data = open_source(source, root)
     if reader is not None:
         applied = environment if source is None else getattr(reader, "environment", {})
         if topo_file is None:
@@ -103,23 +192,18 @@ def load_machine(
     return Machine(topology=topology, warnings=remarks(topology))
 
 
-def _opened(source: str | Capture | None, root: str = "/") -> tuple[Reader | None, bytes]:
-    """The reader of a machine, live, recorded or described; for a topology file None and its content."""
-    if source is None or isinstance(source, Capture):
-        return (live_reader(root) if source is None else CaptureReader(source)), b""
-    if source == "":
-        raise UsageError('--from "": give a topology XML, a capture, machine.toml or @fixture')
-    path = fixture_path(source[1:]) if source.startswith("@") else source
-    if os.path.isdir(path):
-        from railgauge.topo.facts.foreign_tree import tree_reader
+def inspected(data: bytes, path: str, beside: Machine | None = None) -> Machine:
+    """A topology file in place of a machine, as NCCL reads it, with the facts of the machine that it is for.
 
-        return tree_reader(path), b""
-    data = read_bytes(path, MAX_TOTAL)
-    if path.endswith(".toml"):
-        from railgauge.topo.facts.described.build import build
-
-        return CaptureReader(build(data, path)), b""
-    return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
+    InputError with the line if it is not a topology file.
+    """
+    return Machine(
+        topology=heard(topology_file.loads(data, path)),
+        topo_file=NamedFile(path=path, text=data.decode("utf-8", "surrogateescape")),
+        host=beside.host if beside else "",
+        facts=beside.facts if beside else None,
+        beside=beside,
+    )
 
 
 def as_it_is(machine: Machine) -> Machine:
@@ -146,12 +230,12 @@ def record(
     All GPUs and interfaces are included, used or not; the settings of NCCL in `environment` apply when it replays.
     `later`: with the second reading of counters.
     """
-    return _read_whole(live_reader(root), environment or {}, later=later)
+    reader, _ = open_source(None, root)
+    assert isinstance(reader, LiveReader)
+    return _read_whole(reader, environment or {}, later=later)
 
 
 def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bool) -> tuple[Capture, tuple[str, ...]]:
-    from railgauge.topo.facts.machine_facts import MachineFacts
-
     machine = recorded(reader)
     MachineFacts(reader).read_all()
     for name in FACTS:
@@ -165,7 +249,7 @@ def snapshot(source: str | Capture | None, environment: Mapping[str, str], *, la
 
     Its answers are those of the machine under the settings in `environment`. UsageError for a topology file.
     """
-    reader, _ = _opened(source)
+    reader, _ = open_source(source)
     if isinstance(reader, LiveReader):
         return _read_whole(reader, environment if source is None else {}, later=later)[0]
     if isinstance(reader, CaptureReader):
@@ -192,41 +276,6 @@ def capture_suffix(path: str) -> str:
     return found
 
 
-def live_reader(root: str = "/") -> LiveReader:
-    """A reader of the file system below `root`; NVML, CUDA and addresses are read for the real root only."""
-    from railgauge.topo.facts.sources.affinity import live_affinity
-    from railgauge.topo.facts.sources.cuda import live_cuda
-    from railgauge.topo.facts.sources.fabric_manager import live_fabric_manager
-    from railgauge.topo.facts.sources.gpu_counters import live_gpu_counters
-    from railgauge.topo.facts.sources.interfaces import live_interfaces
-    from railgauge.topo.facts.sources.nccl_settings import live_settings
-    from railgauge.topo.facts.sources.nvml import live_nvml
-    from railgauge.topo.facts.sources.pci_config import live_pci_config
-    from railgauge.topo.facts.sources.port_errors import live_later
-    from railgauge.topo.facts.sources.process import live_process
-    from railgauge.topo.facts.sources.shared_memory import live_shared_memory
-    from railgauge.topo.facts.sources.verbs import live_verbs
-
-    reader = LiveReader(root)
-    if reader.root:
-        return reader
-    reader.ask.update(
-        interfaces=live_interfaces,
-        affinity=live_affinity,
-        settings=live_settings,
-        pci_config=partial(live_pci_config, reader),
-        process=live_process,
-        shared_memory=live_shared_memory,
-    )
-    if gpu_bus_ids(reader) or any(os.path.exists(path) for path in DRIVER_SIGNS):
-        reader.ask.update(
-            nvml=live_nvml, cuda=live_cuda, fabric_manager=live_fabric_manager, gpu_counters=live_gpu_counters
-        )
-    if reader.entries(INFINIBAND):
-        reader.ask.update({"verbs": live_verbs, LATER: live_later})
-    return reader
-
-
 def _scanned(
     reader: Reader,
     environment: Mapping[str, str],
@@ -239,26 +288,9 @@ def _scanned(
     warnings = (*result.warnings, *remarks(result.topology))
     host = host_name(reader) or ""
     return Machine(
-        topology=result.topology, warnings=warnings, host=host, facts=MachineFacts(reader), environment=environment
+        topology=result.topology,
+        warnings=warnings,
+        host=host,
+        facts=MachineFacts(reader).of_gpus(gpus),
+        environment=environment,
     )
-
-
-def fixture_path(name: str) -> str:
-    """The capture or description of a fixture; InputError that lists the fixtures if none has that name."""
-    known = fixtures()
-    if name not in known:
-        near = did_you_mean(f"@{name}", [f"@{one}" for one in known])
-        names = ", ".join(f"@{one}" for one in known) or "none"
-        raise InputError(f"unknown fixture @{name}{near}; use one of: {names}")
-    return known[name]
-
-
-def fixtures() -> dict[str, str]:
-    """The capture or description of each fixture, by name."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
-    return {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
-
-
-def _fixture_file(folder: str) -> str | None:
-    paths = (os.path.join(folder, name) for name in ("capture.tar.gz", DESCRIPTION))
-    return next((path for path in paths if os.path.isfile(path)), None)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from railgauge.topo.facts.capture import Capture, dumps
 from railgauge.topo.facts.described.build import build
-from railgauge.topo.machine import fixture_path
+from railgauge.topo.facts.named_source import fixture_path
 
 FIXTURE = "dgx-h100"  # 8 GPUs, 10 NICs
 SOCKETS, CORES, THREADS = 2, 56, 2  # of that machine

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from railgauge.cli.machine_options import print_warnings, source_of
 from railgauge.topo.findings.node import findings_file
 from railgauge.topo.findings.node.baseline import Baseline
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.findings.node.rule import ComparisonRule, Rule
 from railgauge.topo.findings.node.rules import check
 from railgauge.topo.machine import Machine, load_machine
 
 
-def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule], machine: Machine) -> Baseline:
+def load_baseline(
+    path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule | ComparisonRule], machine: Machine
+) -> Baseline:
     """The findings of a saved document, or those of the same rules on the named machine.
 
     Warns on stderr of what could not be read, unless that holds for `machine` too.
@@ -23,8 +24,7 @@ def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule]
     else:
         before = load_machine(source_of(path), gpus=gpus, environment={})
         print_warnings(tuple(f"{path}: {text}" for text in before.warnings if text not in machine.warnings))
-        case = Case(before, gpus=gpus)
-        found = Baseline(name=path, host=case.host, findings=check(case, rules), case=case)
+        found = Baseline(name=path, host=before.host, findings=check(before, rules), machine=before)
     if found.host and machine.host and found.host != machine.host:
         print_warnings((f"{path} is from host {found.host}, but this is {machine.host}",))
     return found

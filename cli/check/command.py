@@ -56,7 +56,7 @@ def check(
         output_option("Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of this machine, or of the one in --from, before a job hits them.
 
@@ -66,8 +66,7 @@ def check(
         railgauge check --against yesterday.json -o today.html
     """
     from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings
-    from railgauge.topo.findings.node.case import Case
-    from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
+    from railgauge.topo.findings.node.rule import ASKING
     from railgauge.topo.findings.node.rules import check as findings_of
     from railgauge.topo.findings.node.rules import chosen
     from railgauge.topo.render.check import check_lines
@@ -79,19 +78,18 @@ def check(
     if cost > MOST_COST:
         print_warnings((f"-r {cost} is the same as -r {MOST_COST}: check moves no data; {MOVES_DATA}",))
     rules = chosen(only or (), skip or (), cost)
-    machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= TWO_READINGS, tolerant=True)
+    machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= ASKING, tolerant=True)
     baseline, compared = None, None
     if against is not None:
         from railgauge.cli.check.against import load_baseline
         from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)
-    case = Case(machine, cost=cost, gpus=gpu_list(gpus), baseline=baseline)
-    findings = findings_of(case, rules)
+    findings = findings_of(machine, rules, baseline)
     if baseline is not None:
-        compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
+        compared = compare(findings, baseline, machine.host, {rule.id for rule in rules})
         findings = compared.findings
-    answer = CheckAnswer(case, findings, compared)
+    answer = CheckAnswer(machine, findings, compared)
     if output is not None:
         write_findings(output, answer, os.path.basename(source or "this machine"))
     elif as_json:

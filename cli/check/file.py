@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Finding
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.machine import Machine
 from railgauge.topo.render.check import check_document
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def check_suffix(path: str) -> str:
 class CheckAnswer:
     """The findings of a machine, worst first, and their comparison with a baseline."""
 
-    case: Case
+    machine: Machine
     findings: Sequence[Finding]
     compared: "ComparedFindings | None" = None
 
@@ -43,20 +43,20 @@ class CheckAnswer:
 
 def findings_document(answer: CheckAnswer) -> dict[str, Any]:
     """The document railgauge/findings/1."""
-    return document("findings", answer.case.host, **check_document(answer.findings, answer.compared))
+    return document("findings", answer.machine.host, **check_document(answer.findings, answer.compared))
 
 
 def write_findings(path: str, answer: CheckAnswer, name: str) -> None:
     """Write the findings; `name` stands for a machine without a host name."""
-    suffix, case = check_suffix(path), answer.case
+    suffix, machine = check_suffix(path), answer.machine
     if suffix == ".json":
         write_text(path, json_text(findings_document(answer)) + "\n")
     elif suffix == ".prom":
         from railgauge.topo.render.findings_metrics import dumps
 
-        write_text(path, dumps(answer.findings, case.host, round(time.time(), 3)))
+        write_text(path, dumps(answer.findings, machine.host, round(time.time(), 3)))
     else:
-        write_text(path, _page(answer, case.host or name))
+        write_text(path, _page(answer, machine.host or name))
 
 
 def _page(answer: CheckAnswer, name: str) -> str:
@@ -64,11 +64,11 @@ def _page(answer: CheckAnswer, name: str) -> str:
     from railgauge.topo.render.picture import page
     from railgauge.topo.render.picture.from_system import picture
 
-    case = answer.case
-    topology, inventory = case.machine.topology, case.inventory
+    machine = answer.machine
+    topology, facts = machine.topology, machine.facts
     try:
-        drawn = picture(case.system, topology, inventory, name=name)
+        drawn = picture(machine.system, topology, facts, name=name)
     except InputError:  # the file contradicts itself; a finding reports it
         return page.without_picture(name, answer.findings, answer.gone)
-    shown = matrix(case.system, topology, inventory)
-    return page.dumps(drawn, shown, case.machine.warnings, answer.findings, answer.gone)
+    shown = matrix(machine.system, topology, facts)
+    return page.dumps(drawn, shown, machine.warnings, answer.findings, answer.gone)

@@ -40,7 +40,7 @@ def check(
         list[str] | None, typer.Option("--skip", metavar="ID", help="Do not check this finding; repeatable.")
     ] = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the problems of each node, the nodes that differ from the majority, and mismatches between nodes.
 

@@ -60,7 +60,7 @@ def link(
     timeout: Timeout = 60.0,
     fault: Fault = "",
     min_gbps: MinGbps = None,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
     save: SaveCapture = None,
     output: Output = None,
     as_json: Json = False,

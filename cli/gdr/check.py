@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with
-from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, gpu_list, open_machine
+from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from railgauge.topo.facts.sources.nccl_settings import Setting
     from railgauge.topo.findings.gdr.pairs import GdrPair
     from railgauge.topo.findings.gdr.transfers import Transfer
-    from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.machine import Machine
 
 
 def check(
@@ -32,7 +32,7 @@ def check(
         bool, typer.Option("--transfer/--no-transfer", help="Move bytes and verify them, on this machine.")
     ] = True,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA, and if not, why; on this machine, try it.
 
@@ -46,16 +46,14 @@ def check(
     from railgauge.topo.findings.gdr.findings import findings
     from railgauge.topo.findings.gdr.pairs import gdr_pairs
     from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
-    from railgauge.topo.findings.node.case import Case
     from railgauge.topo.render.findings import record
     from railgauge.topo.render.gdr import gdr_lines
 
     given = _given(settings or [])
     machine = open_machine(source, gpus, topo_file=topo_file, save=save)
-    recorded = Case(machine, gpus=gpu_list(gpus))
     names = {setting.name for setting in given}
-    kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
-    there, all_pairs = gdr_pairs(Case(machine, gpus=gpu_list(gpus), settings=(*kept, *given)))
+    kept = tuple(setting for setting in machine.known_settings if setting.name not in names)
+    there, all_pairs = gdr_pairs(machine.under((*kept, *given)))
     pairs = _asked(there, all_pairs, gpu, nic)
     tried = _tried(there, pairs) if source is None and transfer else {}
     moved = [pair for pair, one in tried.items() if not one.why_not]
@@ -78,27 +76,27 @@ def _given(settings: list[str]) -> "tuple[Setting, ...]":
     )
 
 
-def _tried(case: "Case", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
+def _tried(machine: "Machine", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
     """The result of a transfer for each pair on this machine."""
     from railgauge.topo.findings.gdr.pairs import port_of
     from railgauge.transports.ib.gdr_trial import try_gdr
 
     tried: dict[GdrPair, Transfer] = {}
     for bus_id in dict.fromkeys(pair.gpu.bus_id or "" for pair in pairs):
-        ports = {pair: port_of(case, pair.net) for pair in pairs if pair.gpu.bus_id == bus_id}
-        results = try_gdr(bus_id, list(ports.values()), case.settings)
+        ports = {pair: port_of(machine, pair.net) for pair in pairs if pair.gpu.bus_id == bus_id}
+        results = try_gdr(bus_id, list(ports.values()), machine.settings)
         tried |= {pair: results[port] for pair, port in ports.items()}
     return tried
 
 
-def _asked(case: "Case", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":
+def _asked(machine: "Machine", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":
     """The pairs asked for. UsageError for an unknown name, or one that is no GPU or NIC of a pair."""
     from railgauge.topo.nccl.graph.ends import find_end
 
     for kind, text in (("gpu", gpu), ("net", nic)):
         if text is None:
             continue
-        wanted = find_end(case.system, text)
+        wanted = find_end(machine.system, text)
         kept = tuple(pair for pair in pairs if getattr(pair, kind).id == wanted.id)
         if pairs and not kept:
             what = "a GPU" if kind == "gpu" else "a NIC that NCCL's IB plugin uses"

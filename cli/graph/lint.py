@@ -47,7 +47,7 @@ def lint(
     settings: Set = None,
     ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the errors of a graph file, and the bandwidth that its channels would reach.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wrong command line is told: what is wrong, what was probably meant, and where the help is."""
+"""The message about a wrong command line: what is wrong, what was probably meant, and where the help is."""
 
 import re
 from typing import Any

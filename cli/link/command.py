@@ -66,7 +66,7 @@ def link(
     timeout: Timeout = 60.0,
     fault: Fault = "",
     min_gbps: MinGbps = None,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
     ranks: RanksToStart = None,
     launcher: Launcher = "",
     hostfile: Hostfile = "",

@@ -29,7 +29,7 @@ def explain(
     source: OtherMachine = None,
     save: SaveCapture = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped.
 

@@ -36,7 +36,7 @@ def hang(
         ),
     ] = 3.0,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Show which ranks have not entered which operation, and which ranks wait for them.
 

@@ -20,7 +20,7 @@ def lint(
     source: OtherMachine = None,
     save: SaveCapture = None,
     as_json: Json = False,
-    fail_on: FailOn = Level.FAIL,
+    fail_on: FailOn = Level.WARN,
 ) -> None:
     """Find the errors of a topology file, by itself and against the machine it is for.
 
@@ -28,7 +28,7 @@ def lint(
         railgauge topo lint topo.xml
         railgauge topo lint topo.xml --from live
     """
-    from railgauge.topo.findings.topology_file.elements import read
+    from railgauge.topo.findings.topology_file.inspected_file import read
     from railgauge.topo.findings.topology_file.rules import lint as findings_of
     from railgauge.topo.render.findings import record
 

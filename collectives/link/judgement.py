@@ -99,7 +99,7 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
         level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time avoids that"
     elif judged is None:
         level = Level.UNKNOWN
-        said = f"{many} are too few to compare: at least {LEAST_RANKS} {result.noun}s are needed"
+        said = f"too few to compare: {many} (needs at least {LEAST_RANKS} {result.noun}s)"
     elif judged.unsure:
         level = Level.UNKNOWN
         times = max(link.measured for link in alike)

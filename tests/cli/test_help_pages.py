@@ -91,7 +91,7 @@ def test_help_needs_no_rich():
 
 
 def test_machines_are_listed_with_a_line_each():
-    from railgauge.topo.machine import fixtures
+    from railgauge.topo.facts.named_source import fixtures
 
     lines = in_process("machines").stdout.splitlines()
     named = [line.partition(" ") for line in lines if line.startswith("@")]

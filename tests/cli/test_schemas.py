@@ -54,6 +54,7 @@ COMMANDS = {
     ],
     "link": [("link", "--ranks", "2", "-b", "4K", "-n", "1", "--json")],
     "list": [("run", "--list", "--json")],
+    "watch": [("watch", "--from", "@dgx-h100", "--every", "1ms", "--count", "1", "--json")],
     "diff": [
         ("topo", "diff", "@dgx-h100", "@dgx-h100-nic-x8", "--json"),
         ("topo", "diff", "@dgx-h100", "@dgx-a100", "--json"),

@@ -11,9 +11,10 @@ import pytest
 from tests.cli.command import in_process, railgauge
 
 from railgauge.fixtures.__main__ import load
-from railgauge.topo import machine
+from railgauge.topo.facts import named_source
 from railgauge.topo.facts.described.files import unpack
 from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.port_errors import LATER
 
 GRAPH = ("graph", "search", "--policy", "nccl")
 COMMANDS = [
@@ -97,10 +98,10 @@ def dgx(reads, tmp_path, monkeypatch):
         return dict(facts)
 
     later = {"ports": [{"device": "mlx5_0", "port": 1, "counts": {"symbol_error": 1}}]}
-    facts = {name: answer for name, answer in built.facts.items() if answer is not None} | {machine.LATER: later}
+    facts = {name: answer for name, answer in built.facts.items() if answer is not None} | {LATER: later}
     asks = {name: partial(ask, name, answer) for name, answer in facts.items()}
     asks["settings"] = machine_settings
-    monkeypatch.setattr(machine, "live_reader", lambda _="/": LiveReader(str(root), asks))
+    monkeypatch.setattr(named_source, "live_reader", lambda _="/": LiveReader(str(root), asks))
     for name in ("lstat", "readlink"):
         monkeypatch.setattr(os, name, partial(noted, reads, name, getattr(os, name)))
     return tmp_path

@@ -31,7 +31,7 @@ class Engine:
 
 
 class Nics:
-    """What is registered with the NICs of a proxy; `refuses` GPU memory where it is told to."""
+    """What is registered with the NICs of a proxy; GPU memory is not, where `refuses` is set."""
 
     def __init__(self, refuses=False):
         self.known, self.refuses = [], refuses

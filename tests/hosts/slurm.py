@@ -44,12 +44,15 @@ PartitionName=all Nodes=ALL Default=YES
 
 
 @contextlib.contextmanager
-def slurm_on(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
-    """Slurm for the time of the block: the environment in which its commands find it; skips where it is absent."""
+def slurm_on(hosts: Hosts, folder: Path, more: str = "") -> Iterator[dict[str, str]]:
+    """Slurm for the time of the block: the environment in which its commands find it; skips where it is absent.
+
+    more: lines for slurm.conf.
+    """
     for program in ("slurmctld", "slurmd", "srun"):
         if shutil.which(program) is None:
             pytest.skip(f"no Slurm: {program} is not installed")
-    environ = _configure(hosts, folder)
+    environ = _configure(hosts, folder, more)
     log = (folder / "daemons.log").open("wb")
     with log:
         options = {"env": environ, "stdout": log, "stderr": log}
@@ -60,13 +63,13 @@ def slurm_on(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
         yield environ
 
 
-def _configure(hosts: Hosts, folder: Path) -> dict[str, str]:
+def _configure(hosts: Hosts, folder: Path, more: str) -> dict[str, str]:
     text = CONFIGURATION.format(controller=hosts.names[0], address=hosts.addresses[0], folder=folder)
     for name, address in zip(hosts.names, hosts.addresses, strict=True):
         text += f"NodeName={name} NodeAddr={address} CPUs={CPUS}\n"
         (folder / f"spool-{name}").mkdir()
     (folder / "state").mkdir()
-    (folder / "slurm.conf").write_text(text)
+    (folder / "slurm.conf").write_text(text + more)
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     return os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
 

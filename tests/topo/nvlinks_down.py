@@ -3,7 +3,8 @@
 
 from pathlib import Path
 
-from railgauge.topo.machine import Machine, fixture_path, load_machine
+from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.machine import Machine, load_machine
 
 
 def with_nvlinks_down(folder: Path, fixture: str, gpus, links: int) -> Machine:

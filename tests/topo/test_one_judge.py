@@ -16,10 +16,8 @@ from tests.topo.findings.node.cases import PCI, WORSE, capture, findings
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.findings.node import nvlink_missing, pcie_link_degraded
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.topology_file.elements import parsed
 from railgauge.topo.findings.topology_file.rules import lint
-from railgauge.topo.machine import recorded
+from railgauge.topo.machine import inspected, recorded
 from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.topology import system_document
@@ -108,7 +106,7 @@ class Plan:
         """The drawn cards of each model with a link that sysfs tells, as lists of their functions."""
         drawn = {node.bus_id for node in self.there.system.nodes if node.kind is not NodeKind.GPU}
         found = defaultdict(lambda: defaultdict(list))
-        for one in self.there.inventory.pci:
+        for one in self.there.facts.pci:
             link = one.link
             if one.bus_id in drawn and not one.physfn and link.lanes and link.max_lanes and link.lanes >= 4:
                 found[one.vendor, one.device][slot(one.bus_id)].append(one)
@@ -156,7 +154,7 @@ class Plan:
             self.files |= {f"{PCI}/{one.bus_id}/{name}": text for name, text in changes.items()}
 
     def _nvlinks(self):
-        gpus = self.there.inventory.gpus
+        gpus = self.there.facts.gpus
         wired = [n for n, gpu in enumerate(gpus) if any(link.usable for link in gpu.links)]
         fewer = (len(wired) - 1) // 4 if self._meshed() else (len(wired) - 1) // 2
         if fewer < 1 or self.rng.random() < 0.4:
@@ -169,18 +167,18 @@ class Plan:
             self.filed.add(slot(gpus[n].bus_id))
 
     def _meshed(self):
-        return any(link.remote_kind == "gpu" for gpu in self.there.inventory.gpus for link in gpu.links)
+        return any(link.remote_kind == "gpu" for gpu in self.there.facts.gpus for link in gpu.links)
 
 
 def marked(one):
     """The cards that the picture marks."""
-    drawing = picture(one.system, one.machine.topology, one.inventory)
+    drawing = picture(one.system, one.topology, one.facts)
     nodes = {node.id: node.bus_id for node in one.system.nodes}
     return subjects((nodes[part.id], fault) for part in drawing.parts() for fault in part.faults)
 
 
 def in_json(one):
-    nodes = system_document(one.system, one.machine.topology, one.inventory)["nodes"]
+    nodes = system_document(one.system, one.topology, one.facts)["nodes"]
     return subjects((node.get("bus_id"), fault) for node in nodes for fault in node.get("faults", ()))
 
 
@@ -198,7 +196,7 @@ def checked(one):
 
 
 def linted(one):
-    found = lint(parsed(topology_file.dumps(one.machine.topology).encode(), "topo.xml"))
+    found = lint(inspected(topology_file.dumps(one.topology).encode(), "topo.xml"))
     return alarmed(finding for finding in found if finding.id in (*OF_LINKS, "nvlink-one-sided"))
 
 
@@ -208,7 +206,7 @@ def judged(one):
 
 def case_of(recording, plan=None):
     files, facts = (plan.files, plan.facts) if plan else ({}, {})
-    return Case(recorded(CaptureReader(cases.with_changes(recording, files=files, facts=facts))))
+    return recorded(CaptureReader(cases.with_changes(recording, files=files, facts=facts)))
 
 
 def agree(recording, seed):

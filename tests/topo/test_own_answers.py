@@ -15,7 +15,7 @@ from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.xml import topology_file
 
-MACHINES = ("consumer-2x5090", "dgx-1v", "dgx-h100", "h200x4", "pcie-no-switch", "power9-ac922")
+MACHINES = ("consumer-2x5090", "dgx-1v", "dgx-h100", "h200x4", "pcie-no-switch", "power9-ac922", "vm-flat")
 ENDS = (NodeKind.GPU, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
 
 

@@ -48,13 +48,14 @@ def test_outsiders_do_not_disturb(caplog):
     assert "it does not speak railgauge's protocol: it begins with b'GET / HTTP/1.0" in caplog.text
 
 
-def test_a_outsider_that_says_nothing_is_sent_away(monkeypatch):
+def test_an_outsider_that_says_nothing_is_sent_away(monkeypatch, caplog):
     monkeypatch.setattr(hub, "IDENTIFY_S", 0.2)
     rendezvous = meet_on(HashStore(), 0, 1)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as outsider:
         assert outsider.recv(1) == b""
     rendezvous.join(0).close()
     rendezvous.close()
+    assert "it did not identify itself within 0.2 s" in caplog.text
 
 
 def test_silent_outsiders_on_every_place_keep_no_rank_out(monkeypatch, caplog):

@@ -7,10 +7,10 @@ Here from a topology; the attributes of an inventory, which has many more, are m
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVME, OTHER_BRIDGE, PCI_BRIDGE
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.number import whole
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVME, OTHER_BRIDGE, PCI_BRIDGE
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.facts.pci_class import NVSWITCH
 from railgauge.topo.nccl.graph.ends import find_end, names_of
 from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.values.busid import is_bus_id, to_number
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.values.pci_class import NVSWITCH
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # lanes of a PCIe link

@@ -38,6 +38,10 @@ class FileRule(Generic[File]):
         """A finding of its card; see Card.finding."""
         return self.card.finding(level, subject, message, effect=effect, fix=fix, line=line, evidence=evidence)
 
+    def unknown(self, subject: str, missing: str, **evidence: Any) -> Finding:
+        """UNKNOWN about a subject: what was missing, such as a permission, and what to try."""
+        return self.finding(Level.UNKNOWN, subject, missing, fix=False, **evidence)
+
     def find(self, file: File, subject: str = "") -> list[Finding]:
         """What the check finds in a file, guarded; `subject`: that of UNKNOWN if the rule itself fails."""
         return guarded(self.id, subject, lambda: self.check(file))

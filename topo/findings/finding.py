@@ -63,8 +63,6 @@ def by_line(finding: Finding) -> tuple[bool, int, int, str]:
 
 
 def at_or_above(findings: Iterable[Finding], level: Level) -> tuple[Finding, ...]:
-    """The findings at `level` or worse. UNKNOWN counts only if `level` is UNKNOWN, together with FAIL."""
-    if level is Level.UNKNOWN:
-        return tuple(finding for finding in findings if finding.level in (Level.FAIL, Level.UNKNOWN))
-    counted = ORDER[ORDER.index(level) :]
+    """The findings at `level` or worse. UNKNOWN counts only if `level` is UNKNOWN, together with WARN and FAIL."""
+    counted = (Level.WARN, Level.FAIL, level) if level is Level.UNKNOWN else ORDER[ORDER.index(level) :]
     return tuple(finding for finding in findings if finding.level in counted)

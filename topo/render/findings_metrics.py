@@ -3,15 +3,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from railgauge.topo.findings.finding import LEVELS, Finding
 from railgauge.topo.values.printable import printable
 
 
-def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:
+def dumps(
+    findings: Sequence[Finding],
+    host: str,
+    time_s: float,
+    *,
+    rates: Mapping[tuple[str, str], float] = MappingProxyType({}),
+    changes: int | None = None,
+) -> str:
     """One sample 1 for each finding that is not PASS, how many there are of each level, and when it was looked (Unix).
 
-    Findings that agree in all labels are one sample, since a series may come once only.
+    Findings that agree in all labels are one sample, since a series may come once only. rates: of error counters a
+    second, by device and counter; changes: of findings since a watch began, None without one.
     """
     counts = Counter(finding.level for finding in findings)
     told = dict.fromkeys(
@@ -31,9 +40,23 @@ def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:
         "# UNIT railgauge_check_time_seconds seconds",
         "# HELP railgauge_check_time_seconds When railgauge check ran, as Unix time.",
         _sample("railgauge_check_time_seconds", {"host": host}, time_s),
-        "# EOF",
     ]
-    return "\n".join(lines) + "\n"
+    if rates:
+        lines += [
+            "# TYPE railgauge_errors_per_second gauge",
+            "# HELP railgauge_errors_per_second Rates of error counters since the check before.",
+        ]
+        lines += [
+            _sample("railgauge_errors_per_second", {"device": device, "counter": name, "host": host}, rate)
+            for (device, name), rate in sorted(rates.items())
+        ]
+    if changes is not None:
+        lines += [
+            "# TYPE railgauge_finding_changes gauge",
+            "# HELP railgauge_finding_changes Changes of findings since the watch began.",
+        ]
+        lines += [_sample("railgauge_finding_changes", {"host": host}, changes)]
+    return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 def _sample(name: str, labels: Mapping[str, str], value: float) -> str:

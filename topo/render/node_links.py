@@ -11,7 +11,8 @@ from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, Syst
 from railgauge.topo.nccl.graph.pci_place import numbered_cpus
 from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.values.busid import to_number
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 
 Place = tuple[int, int]
 """The number of a host in NCCL's order, and a bus id as a number."""

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.facts.sources.pci_config import PciConfig
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
-from railgauge.topo.findings.topology_file.elements import PlacedElement, place
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import guid_number
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK
+from railgauge.topo.xml.placed_element import PlacedElement, place
 from railgauge.topo.xml.topology import Topology
 
 PASSED = "vfio-pci"  # the kernel's driver of devices passed to VMs

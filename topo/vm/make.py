@@ -12,7 +12,8 @@ from railgauge.topo.vm.device import VmDevice, devices
 from railgauge.topo.vm.match import Match, by_hand, matched, unmatched
 from railgauge.topo.vm.tree import DOMAIN_BITS, GuestTree, host_places, named_alone, numa_id
 from railgauge.topo.xml import topology_file
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import ElementBuilder
 
 

@@ -8,11 +8,11 @@ functions and slots of a bus for one card (`ncclIbGetPciPath`).
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.rank_tree import RankTree
 from railgauge.topo.values.busid import to_number
+from railgauge.topo.values.pci_class import DISPLAY
 from railgauge.topo.vm.cpus import Cpu
 from railgauge.topo.vm.device import IDS
 from railgauge.topo.vm.match import Match

@@ -5,8 +5,8 @@ from collections import Counter
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import parsed
 from railgauge.topo.findings.topology_file.rules import lint
+from railgauge.topo.machine import inspected
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.graph.model import PATH_TYPES
 from railgauge.topo.nccl.graph.system import build_system
@@ -20,7 +20,7 @@ NAME = "the new file"
 
 def faults(made: Made) -> tuple[Finding, ...]:
     """The linter's findings on the file alone: the VM hides what it could be compared with."""
-    found = lint(parsed(made.text.encode(), NAME))
+    found = lint(inspected(made.text.encode(), NAME))
     return tuple(finding for finding in found if finding.level in (Level.WARN, Level.FAIL))
 
 

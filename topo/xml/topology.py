@@ -4,13 +4,16 @@
 Read by xml.py, made by scan.py from the sources, turned into the System graph by system.py.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.placed_element import PlacedElement, place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Topology:
     """The tree below <system>, its file (None for a scan) and the host's NUMA nodes (empty when unknown).
 
@@ -22,6 +25,15 @@ class Topology:
     numa: tuple[NumaNode, ...] = ()
     allowed: frozenset[int] | None = None
 
+    @cached_property
+    def elements(self) -> tuple[PlacedElement, ...]:
+        """All elements with their parents, in file order."""
+        return tuple(place(self.root))
+
+    def placed(self, name: str) -> Iterator[PlacedElement]:
+        """The elements of that tag with their parents, in file order."""
+        return (placed for placed in self.elements if placed.name == name)
+
     @property
     def cpus(self) -> tuple[Element, ...]:
         """The <cpu> elements in order."""
@@ -32,14 +44,3 @@ class Topology:
         """The <gpu> elements on PCI devices below a <cpu>, in file order."""
         devices = (pci for cpu in self.cpus for pci in cpu.walk() if pci.name == "pci")
         return tuple(gpu for pci in devices for gpu in pci.all("gpu"))
-
-
-def host_of(host_hash: str | None) -> int | str:
-    """The host that a <cpu> is on by its host_hash: its number, 0 without one (`ncclGetSystemId`).
-
-    Text that is no number stays text: published files have placeholders there.
-    """
-    try:
-        return int(host_hash or "0", 16)
-    except ValueError:
-        return host_hash or ""

@@ -102,17 +102,17 @@ class LauncherStore(Store):
         """The text of all keys, once they are there."""
         found: dict[str, str] = {}
         deadline, pause_s = time.monotonic() + timeout.total_seconds(), FIRST_PAUSE_S
-        while missing := [key for key in keys if key not in found]:
-            for key in missing:
-                if (text := self._find(self._checked(key))) is not None:
+        while True:
+            for key in keys:
+                if key not in found and (text := self._find(self._checked(key))) is not None:
                     found[key] = text
-            if len(found) == len(set(keys)):
-                break
+            missing = [as_key(key) for key in keys if key not in found]
+            if not missing:
+                return found
             if time.monotonic() > deadline:
-                raise late(timeout, [as_key(key) for key in keys if key not in found], f"the launcher's {self.NAME}")
+                raise late(timeout, missing, f"the launcher's {self.NAME}")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        return found
 
     def _checked(self, key: str) -> str:
         """The key, if it is one word that the launcher accepts."""

@@ -11,7 +11,6 @@ from tests.cli.command import in_process as railgauge
 from tests.topo.findings.topology_file.topology_text import HEALTHY
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.render.findings_metrics import dumps
 
 DOCS = Path(__file__).parents[3] / "docs" / "guide" / "check.md"
@@ -40,9 +39,9 @@ def test_a_fault_ends_with_status_1(faulty, fail_on, status):
     assert done.stdout.startswith("FAIL fabric-not-ready: GPU0 (0000:1b:00.0)")
 
 
-def test_a_warning_counts_only_when_asked_for():
-    assert railgauge("check", "--from", "@dgx-h100-nic-x8").returncode == 0
-    assert railgauge("check", "--from", "@dgx-h100-nic-x8", "--fail-on", "WARN").returncode == 1
+def test_a_warning_counts_unless_fail_on_says_otherwise():
+    assert railgauge("check", "--from", "@hgx-h100-gid-holes").returncode == 1
+    assert railgauge("check", "--from", "@hgx-h100-gid-holes", "--fail-on", "FAIL").returncode == 0
 
 
 def test_unknown_counts_only_when_asked_for():
@@ -167,7 +166,6 @@ def test_level_3_says_that_it_moves_no_data(form):
         assert json.loads(third.stdout)["findings"] == json.loads(second.stdout)["findings"]
     else:
         assert third.stdout == second.stdout
-    assert max(rule.cost for rule in RULES) <= 2
 
 
 def test_help_and_docs_promise_no_data_moved():

@@ -34,10 +34,10 @@ def test_a_fault_ends_with_status_1_and_its_line(tmp_path):
     assert found["graph-gpu-repeated"]["level"] == "FAIL"
 
 
-def test_fail_on_lowers_the_bar(tmp_path):
+def test_a_warning_counts_unless_fail_on_says_otherwise(tmp_path):
     path = graph_file(tmp_path, near=('typeintra="NVL"', 'typeintra="LOC"'))
-    assert railgauge("graph", "lint", path, "--from", "@dgx-h100").returncode == 0
-    assert railgauge("graph", "lint", path, "--from", "@dgx-h100", "--fail-on", "WARN").returncode == 1
+    assert railgauge("graph", "lint", path, "--from", "@dgx-h100").returncode == 1
+    assert railgauge("graph", "lint", path, "--from", "@dgx-h100", "--fail-on", "FAIL").returncode == 0
 
 
 def test_a_file_for_another_machine_fails(tmp_path):

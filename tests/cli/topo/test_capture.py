@@ -9,7 +9,7 @@ import pytest
 from tests.cli.command import command, in_process
 
 from railgauge.fixtures.__main__ import load
-from railgauge.topo import machine
+from railgauge.topo.facts import named_source
 from railgauge.topo.facts.capture import dumps, loads
 from railgauge.topo.facts.described.files import unpack as unpack_tree
 from railgauge.topo.facts.reader import LiveReader
@@ -43,7 +43,7 @@ def test_a_recording_of_a_large_machine_answers_as_the_machine(tmp_path, monkeyp
     built = load("dgx-h100")
     unpack_tree(built.texts, built.links, tmp_path / "root")
     asks = {name: partial(dict, facts) for name, facts in built.facts.items() if facts is not None}
-    monkeypatch.setattr(machine, "live_reader", lambda root: LiveReader(str(tmp_path / "root"), asks))
+    monkeypatch.setattr(named_source, "live_reader", lambda root: LiveReader(str(tmp_path / "root"), asks))
     (tmp_path / "dgx.tar.zst").write_bytes(dumps(record()[0], ".tar.zst"))
     for view in VIEWS:
         assert lines(*view, "--from", str(tmp_path / "dgx.tar.zst")) == lines(*view, "--from", "@dgx-h100")

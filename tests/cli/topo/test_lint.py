@@ -38,7 +38,7 @@ def test_healthy_file(file):
         ([OVERLAP], "FAIL", 0),
         ([OVERLAP], "WARN", 1),
         ([OVERLAP], "warn", 1),
-        ([OVERLAP], "UNKNOWN", 0),
+        ([OVERLAP], "UNKNOWN", 1),
         ([SELF], "UNKNOWN", 1),
         ([], "PASS", 0),
     ],

@@ -22,7 +22,7 @@ def test_the_file_is_the_answer_and_makes_switches_seen(tmp_path, guest):
     found = railgauge("topo", "paths", "GPU0", "mlx5_0", "--from", guest, "--topo-file", str(path))
     assert ": PIX, " in found.stdout.splitlines()[0]
     assert "does not have" not in found.stderr
-    judged = railgauge("topo", "lint", str(path), "--from", guest, "--fail-on", "WARN")
+    judged = railgauge("topo", "lint", str(path), "--from", guest)
     assert judged.returncode == 0, judged.stdout
 
 

@@ -15,9 +15,10 @@ from railgauge.topo.compare.path_changes import path_changes
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.named_source import fixture_path
 from railgauge.topo.facts.redaction.pseudonym import derived_key
 from railgauge.topo.facts.redaction.redaction import redact
-from railgauge.topo.machine import Machine, fixture_path, load_machine
+from railgauge.topo.machine import Machine, load_machine
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.xml import topology_file
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from railgauge.fixtures.synthetic import NIC_CLASS, SyntheticMachine
-from railgauge.topo import machine
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts import named_source
 from railgauge.topo.facts.capture import SCHEMA, Capture, CaptureReader, dumps, loads
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.recording import capture_of
@@ -83,7 +83,7 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
 
 
 def fixture() -> str:
-    from railgauge.topo.machine import fixture_path
+    from railgauge.topo.facts.named_source import fixture_path
 
     return fixture_path("h200x4")
 
@@ -221,7 +221,7 @@ def test_a_recording_holds_the_interfaces_that_nccl_would_not_choose(tmp_path, m
     made = SyntheticMachine(tmp_path)
     made.nic("docker0")
     made.nic("eth0")
-    monkeypatch.setattr(machine, "live_reader", lambda root: made.reader())
+    monkeypatch.setattr(named_source, "live_reader", lambda root: made.reader())
     recorded, warnings = record()
     assert "/sys/devices/virtual/net/docker0/speed" in recorded.texts
     assert any("no NUMA node" in warning for warning in warnings)

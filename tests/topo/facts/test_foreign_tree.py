@@ -13,7 +13,8 @@ from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.described.files import unpack
 from railgauge.topo.facts.foreign_tree import place
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.machine import fixture_path, load_machine
+from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.detect.rdma_survey import survey_rdma
 from railgauge.topo.render.palette import text_of
 from railgauge.topo.render.rdma import rdma_document, rdma_lines

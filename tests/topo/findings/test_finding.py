@@ -15,7 +15,7 @@ ALL = tuple(Finding(id="a", level=level, subject="0000:18:00.0", message="m") fo
         (Level.INFO, {"INFO", "WARN", "FAIL"}),
         (Level.WARN, {"WARN", "FAIL"}),
         (Level.FAIL, {"FAIL"}),
-        (Level.UNKNOWN, {"FAIL", "UNKNOWN"}),
+        (Level.UNKNOWN, {"WARN", "FAIL", "UNKNOWN"}),
     ],
 )
 def test_unknown_counts_only_when_it_is_asked_for(level, counted):

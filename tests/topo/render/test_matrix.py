@@ -11,7 +11,8 @@ from railgauge.topo.compare import smi_matrix
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.machine import fixture_path, load_machine
+from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.matrix import Matrix, matrix

@@ -3,7 +3,8 @@
 
 from pathlib import Path
 
-from railgauge.topo.machine import fixture_path, load_machine
+from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.machine import load_machine
 
 H200, H100 = ('"10de:2335"', "10de:18be"), ('"10de:2330"', "10de:16c1")
 CX7, CX7_VF = '"15b3:1021"', '"15b3:101e"'

@@ -8,9 +8,8 @@ from tests.topo.vm.synthetic_vms import CX7_VF, described, h100_guest, node_guid
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.findings.topology_file.elements import parsed
 from railgauge.topo.findings.topology_file.rules import lint
-from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.machine import Machine, inspected, load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.values.cpuset import from_mask
@@ -33,7 +32,7 @@ def guest_of(folder, *arguments, **facts):
 
 def disputed(made, guest):
     """What the linter has against the file, beside its guest too."""
-    beside = lint(parsed(made.text.encode(), "made", guest))
+    beside = lint(inspected(made.text.encode(), "made", guest))
     return (*faults(made), *(one for one in beside if one.level in (Level.WARN, Level.FAIL)))
 
 

@@ -13,8 +13,8 @@ import threading
 import time
 from functools import partial
 
+from railgauge.topo.facts.live_reader import live_reader
 from railgauge.topo.facts.reader import LiveReader
-from railgauge.topo.machine import live_reader
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.xml import topology_file
 

@@ -20,6 +20,11 @@ class NamedFile:
     path: str
     text: str | None
 
+    @property
+    def content(self) -> bytes | None:
+        """The text as bytes, those that are no UTF-8 as they were."""
+        return None if self.text is None else self.text.encode("utf-8", "surrogateescape")
+
 
 def read_topo_file(reader: Reader) -> NamedFile | None:
     """The file in force on the machine; None without one. A setting without a name keeps the daemon's out too."""

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, PCI_BRIDGE
 from railgauge.topo.facts.reader import Facts, LiveReader
 from railgauge.topo.facts.sources.sysfs_pci import DEVICES
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, PCI_BRIDGE
 
 KINDS = (PCI_BRIDGE, DISPLAY, NETWORK)
 HEADER, LEGACY, WHOLE = 64, 256, 4096  # bytes that anyone reads, without and with the extended part

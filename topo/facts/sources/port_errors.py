@@ -35,6 +35,7 @@ ERRORS = {
     ),
 }
 
+LATER = "port_errors_later"  # the second reading, as a fact
 BETWEEN_S = 1.0
 """Seconds from the first reading to the second."""
 
@@ -59,7 +60,7 @@ def live_later() -> dict[str, Any]:
 
 def read_later(reader: Reader) -> tuple[PortErrors, ...]:
     """The second reading; none if it was not taken."""
-    answer = reader.facts("port_errors_later") or {"ports": ()}
+    answer = reader.facts(LATER) or {"ports": ()}
     return tuple(PortErrors(**port) for port in answer["ports"])
 
 

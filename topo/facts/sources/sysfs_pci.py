@@ -4,9 +4,9 @@
 NCCL's functions: `getPciPath`, `ncclTopoGetXmlFromSys` (src/graph/xml.cc). What a device is, is pci_functions.py's.
 """
 
-from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.values.busid import is_bus_id
+from railgauge.topo.values.pci_class import DISPLAY
 
 DEVICES = "/sys/bus/pci/devices"
 REAL = "/sys/devices/"  # where every folder of a class leads, as a link

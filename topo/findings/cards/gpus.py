@@ -152,6 +152,23 @@ NUMA_MISBOUND = Card(
     hints=("NCCL INFO Setting affinity for GPU 0 to 32-63",),
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
 )
+NUMA_NODE_MISSING = Card(
+    id="numa-node-missing",
+    title="The firmware names no NUMA node for some devices",
+    levels=(WARN, UNKNOWN),
+    about=(
+        "On a host with several NUMA nodes some GPUs or NICs have numa_node -1. NCCL takes -1 for a node of its own: "
+        "paths from there to all others cross sockets (SYS), and the threads of those ranks are bound to no cores."
+    ),
+    effect="NCCL takes these devices as far from all others, and does not bind the threads of their ranks",
+    remedy=(
+        "update the BIOS (_PXM of the host bridges); until then set it as root: echo NODE > "
+        "/sys/bus/pci/devices/DEVICE/numa_node, or NCCL_TOPO_FILE with the right numaid"
+    ),
+    sure="cat /sys/bus/pci/devices/*/numa_node: -1 beside devices that have a node",
+    passes="every GPU and RDMA NIC has a NUMA node, or the host has one node only",
+    reads=("/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
+)
 CPU_GOVERNOR = Card(
     id="cpu-governor",
     title="The CPU clock is not kept up",

@@ -28,8 +28,8 @@ NVLINK_MISSING = Card(
         "differ by design."
     ),
     remedy=(
-        "reset the GPU (nvidia-smi -r), reseat bridge or board; links that stay down need repair; dump a topology file "
-        "again once nvidia-smi nvlink -s shows all links up"
+        "reset the GPU (nvidia-smi -r), reseat bridge or board; links that stay down need repair; afterwards "
+        "renew a topology file that was dumped before"
     ),
     sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS, not NV18",
     passes="every GPU has as many NVLinks as its siblings, and as NVML lists",

@@ -13,8 +13,8 @@ PCIE_LINK_DEGRADED = Card(
         "model run faster: many devices lower theirs when idle."
     ),
     remedy=(
-        "reseat the card; check the slot's width and bifurcation in BIOS and manual; dump a topology file again once "
-        "that is fixed"
+        "reseat the card; check the slot's width and bifurcation in BIOS and manual; afterwards renew a topology file "
+        "that was dumped before"
     ),
     sure="compare LnkSta with LnkCap in sudo lspci -vv, for the card and for the port above it, under load",
     passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",

@@ -59,7 +59,7 @@ TOPO_FILE_FAULTY = Card(
 VM_FLAT_TOPOLOGY = Card(
     id="vm-flat-topology",
     title="A virtual machine hides the PCI tree",
-    levels=(WARN, UNKNOWN),
+    levels=(INFO, WARN, UNKNOWN),
     about=(
         "The hypervisor shows GPUs and NICs flat on one bus, without switches, NUMA nodes or link speeds. NCCL then "
         "counts with one shared root complex at the slowest default, and finds no GPU near a NIC."

@@ -5,8 +5,8 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rp_filter_strict import STRICT
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.interfaces import choose
 
 SOCKET, ROCE = "NET/Socket", "NET/IB"
@@ -26,17 +26,17 @@ class Endpoint:
     strict: bool = False
 
 
-def endpoints(case: Case) -> tuple[Endpoint, ...]:
+def endpoints(machine: Machine) -> tuple[Endpoint, ...]:
     """Those that other nodes could reach. Without RDMA ports NCCL uses all its interfaces, else the first."""
     uses: dict[str, list[Use]] = {}
-    sockets = choose(case.interface_names or (), case.settings.get("NCCL_SOCKET_IFNAME"))
-    for number, name in enumerate(sockets[: 1 if case.rdma_ports else None]):
+    sockets = choose(machine.interface_names or (), machine.settings.get("NCCL_SOCKET_IFNAME"))
+    for number, name in enumerate(sockets[: 1 if machine.rdma_ports else None]):
         uses.setdefault(name, []).append(f"{SOCKET}/{number}")
-    for number, port in enumerate(case.rdma_ports):
+    for number, port in enumerate(machine.rdma_ports):
         if port.rdma_port.link_layer == "Ethernet" and port.rdma_port.netdev:
             uses.setdefault(port.rdma_port.netdev, []).append(f"{ROCE}/{number}")
-    addresses = _addresses(case)
-    filters = dict(case.evidence.ip.rp_filter)
+    addresses = _addresses(machine)
+    filters = dict(machine.sources.ip.rp_filter)
     return tuple(
         Endpoint(interface=name, address=addresses[name], uses=tuple(its), strict=filters.get(name) == STRICT)
         for name, its in uses.items()
@@ -44,9 +44,9 @@ def endpoints(case: Case) -> tuple[Endpoint, ...]:
     )
 
 
-def _addresses(case: Case) -> Mapping[str, str]:
+def _addresses(machine: Machine) -> Mapping[str, str]:
     """The address that NCCL takes, by interface: the first, IPv4 before IPv6; link-local ones with their scope."""
-    facts = (case.reader.facts("interfaces") or {}) if case.reader else {}
+    facts = (machine.reader.facts("interfaces") or {}) if machine.reader else {}
     found: dict[str, str] = {}
     for one in facts.get("interfaces", ()):
         if address := next(_reachable(one.get("addresses", ())), None):

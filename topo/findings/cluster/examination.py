@@ -4,13 +4,11 @@
 Rules about facts of individual nodes, such as counters, examine each node.
 """
 
-import copy
 import hashlib
 from dataclasses import dataclass, replace
 
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.sources.nccl_settings import read_settings
 from railgauge.topo.files.compression import MAX_TOTAL
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.findings.cluster.endpoints import Endpoint, endpoints
@@ -18,13 +16,16 @@ from railgauge.topo.findings.cluster.fingerprint import fingerprint
 from railgauge.topo.findings.cluster.node import Recording
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node import host_id_collision, ib_errors_rising, shm_leftovers, shm_too_small
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rules import RULES, check
-from railgauge.topo.machine import load_machine, recorded
+from railgauge.topo.machine import Machine, load_machine, recorded
 from railgauge.topo.nccl.settings.interfaces import choose
 
 VOLATILE = (host_id_collision.RULE, ib_errors_rising.RULE, shm_leftovers.RULE, shm_too_small.RULE)
 LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
+SHARED = ("gdr", "gpus", "host", "interfaces", "pci", "rdma", "verbs")
+"""Facts that nodes of one fingerprint share."""
+COMPUTED = ("system", "denied", "paths", "rdma_ports", "interface_names", "steering")
+"""What follows from them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +67,19 @@ class Examined:
     individual: Individual
 
 
-_known: dict[str, tuple[Case, tuple[Finding, ...]]] = {}
+_known: dict[str, tuple[Machine, tuple[Finding, ...]]] = {}
 
 
 def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
     """Examine a node by its capture, or by the topology file if it is None. InputError if it is invalid."""
     if recording is None:
         key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
-        shared = _known[key][1] if key in _known else _examined(key, Case(load_machine(path)), None)[1]
+        shared = _known[key][1] if key in _known else _examined(key, load_machine(path), None)[1]
         return Examined(name=name, fingerprint=key, shared=shared, own=(), individual=Individual())
     capture, reader = recording
     key = fingerprint(capture)
-    case, shared = _known[key] if key in _known else _examined(key, Case(recorded(reader)), reader)
-    mine = _as_individual(case, reader)
+    machine, shared = _known[key] if key in _known else _examined(key, recorded(reader), reader)
+    mine = _as_individual(machine, reader)
     return Examined(
         name=name,
         fingerprint=key,
@@ -88,38 +89,34 @@ def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
     )
 
 
-def _examined(key: str, case: Case, reader: CaptureReader | None) -> tuple[Case, tuple[Finding, ...]]:
-    return _known.setdefault(key, (case, _nameless(check(case, LASTING if reader else RULES), case)))
+def _examined(key: str, machine: Machine, reader: CaptureReader | None) -> tuple[Machine, tuple[Finding, ...]]:
+    return _known.setdefault(key, (machine, _nameless(check(machine, LASTING if reader else RULES), machine)))
 
 
-def _nameless(findings: tuple[Finding, ...], case: Case) -> tuple[Finding, ...]:
+def _nameless(findings: tuple[Finding, ...], machine: Machine) -> tuple[Finding, ...]:
     """Without the host's name, which differs between equal nodes."""
     return tuple(
-        replace(one, host="", subject="" if case.host and one.subject == case.host else one.subject) for one in findings
+        replace(one, host="", subject="" if machine.host and one.subject == machine.host else one.subject)
+        for one in findings
     )
 
 
-def _as_individual(case: Case, reader: CaptureReader) -> Case:
-    """The same context with this node's own facts read again; what was computed for the machine stays."""
-    mine = copy.copy(case)
-    mine.reader = reader
-    mine.evidence = MachineFacts(reader)
-    mine.inventory = case.inventory.but(settings=read_settings(reader)) if case.inventory else None
-    for name in ("known_settings", "settings"):
-        mine.__dict__.pop(name, None)
-    mine.host = mine.evidence.identity[0] or ""
-    return mine
+def _as_individual(machine: Machine, reader: CaptureReader) -> Machine:
+    """The same machine with this node's own facts; what its fingerprint holds is neither read nor computed again."""
+    shared = {name: told for name, told in vars(machine.facts).items() if name in SHARED} if machine.facts else {}
+    facts = MachineFacts(reader).but(**shared)
+    return machine.like(*COMPUTED, facts=facts, host=facts.identity[0] or "")
 
 
-def _individual(case: Case) -> Individual:
-    name, boot_id = case.evidence.identity
-    reader = case.reader
+def _individual(machine: Machine) -> Individual:
+    name, boot_id = machine.sources.identity
+    reader = machine.reader
     nvml = (reader.facts("nvml") or {}) if reader else {}
-    networks = _networks(case)
-    bootstrap = _bootstrap(case, networks)
-    interfaces = case.inventory.interfaces if case.inventory else ()
+    networks = _networks(machine)
+    bootstrap = _bootstrap(machine, networks)
+    interfaces = machine.sources.interfaces
     return Individual(
-        identity=case.settings.get(host_id_collision.SETTING) or (f"{name or ''} {boot_id}" if boot_id else ""),
+        identity=machine.settings.get(host_id_collision.SETTING) or (f"{name or ''} {boot_id}" if boot_id else ""),
         uuids=tuple(gpu["uuid"] for gpu in nvml.get("gpus", ()) if gpu.get("uuid")),
         bootstrap=bootstrap,
         virtual=any(one.bus_id is None for one in interfaces if bootstrap and one.name == bootstrap[0]),
@@ -128,21 +125,21 @@ def _individual(case: Case) -> Individual:
                 name=f"{port.name}:{port.rdma_port.number}",
                 link_layer=port.rdma_port.link_layer,
                 network=networks.get(port.rdma_port.netdev or "", ((), ""))[1],
-                mtu=case.verbs.device(port.name).port(port.rdma_port.number).active_mtu,
+                mtu=machine.sources.verbs.device(port.name).port(port.rdma_port.number).active_mtu,
             )
-            for port in case.rdma_ports
+            for port in machine.rdma_ports
             if not port.device.virtual
         ),
-        endpoints=endpoints(case),
-        crosses_nics=case.steering.cross_nic == 1,
+        endpoints=endpoints(machine),
+        crosses_nics=machine.steering.cross_nic == 1,
     )
 
 
-def _networks(case: Case) -> dict[str, tuple[tuple[str, ...], str]]:
+def _networks(machine: Machine) -> dict[str, tuple[tuple[str, ...], str]]:
     """IPv4 addresses and the network of the first, by interface."""
     from ipaddress import ip_interface
 
-    facts = (case.reader.facts("interfaces") or {}) if case.reader else {}
+    facts = (machine.reader.facts("interfaces") or {}) if machine.reader else {}
     found: dict[str, tuple[tuple[str, ...], str]] = {}
     for one in facts.get("interfaces", ()):
         addresses = tuple(text for text in one.get("addresses", ()) if ":" not in text)
@@ -152,7 +149,9 @@ def _networks(case: Case) -> dict[str, tuple[tuple[str, ...], str]]:
     return found
 
 
-def _bootstrap(case: Case, networks: dict[str, tuple[tuple[str, ...], str]]) -> tuple[str, tuple[str, ...], str] | None:
-    names = case.interface_names
-    chosen = choose(names, case.settings.get("NCCL_SOCKET_IFNAME")) if names else ()
+def _bootstrap(
+    machine: Machine, networks: dict[str, tuple[tuple[str, ...], str]]
+) -> tuple[str, tuple[str, ...], str] | None:
+    names = machine.interface_names
+    chosen = choose(names, machine.settings.get("NCCL_SOCKET_IFNAME")) if names else ()
     return (chosen[0], *networks.get(chosen[0], ((), ""))) if chosen else None

@@ -52,26 +52,25 @@ def _joined(files: list[str]) -> Planned:
     from railgauge.topo.channels.graph import Policy
     from railgauge.topo.channels.joined import join
     from railgauge.topo.channels.search import search
-    from railgauge.topo.findings.node.case import Case
     from railgauge.topo.machine import load_machine
 
-    cases = [Case(load_machine(path)) for path in files]
+    machines = [load_machine(path) for path in files]
     members = [
         (
             path,
-            case.system,
+            machine.system,
             search(
-                case.system,
-                nodes=2 * len(cases),
+                machine.system,
+                nodes=2 * len(machines),
                 policy=Policy.NCCL,
-                steering=case.steering,
-                denied=case.machine.denied,
+                steering=machine.steering,
+                denied=machine.denied,
             ),
         )
-        for path, case in zip(files, cases, strict=True)
+        for path, machine in zip(files, machines, strict=True)
     ]
-    joined = join([*members, *members], cases[0].steering)
-    transports = [ROCE if case.rdma_ports else SOCKET for case in cases] * 2
+    joined = join([*members, *members], machines[0].steering)
+    transports = [ROCE if machine.rdma_ports else SOCKET for machine in machines] * 2
     channels: dict[Rail, set[int]] = {}
     ways = [ring.edges for ring in joined.rings] + [tree.edges for tree in joined.trees]
     for number, steps in enumerate(ways):

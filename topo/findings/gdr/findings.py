@@ -14,10 +14,10 @@ from railgauge.topo.findings.cards.gdr import GPU_DIRECT_RDMA
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.pairs import GdrPair
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.peers import below_one_switch, has_gpus, nics
 from railgauge.topo.findings.node.rule import Need, missing
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.nccl.settings.hca import plugin_off
 
@@ -26,7 +26,7 @@ LEVEL_SETTING, DMA_BUF_SETTING = "NCCL_NET_GDR_LEVEL", "NCCL_DMABUF_ENABLE"
 
 
 def findings(
-    case: Case,
+    machine: Machine,
     pairs: Sequence[GdrPair],
     tried: Container[GdrPair] = (),
     asked: Sequence[GdrPair] | None = None,
@@ -37,16 +37,16 @@ def findings(
     tried: those whose transfer was measured as well.
     """
     if not pairs:
-        return (_without_pairs(case),)
-    models = {gpu.bus_id: gpu.name or "" for gpu in case.inventory.gpus} if case.inventory else {}
+        return (_without_pairs(machine),)
+    models = {gpu.bus_id: gpu.name or "" for gpu in machine.sources.gpus}
     broken = sorted({pair.net.name or pair.net.id for pair in pairs if pair.used and pair.nic[0] is False})
 
     @cache
     def effect() -> str:
-        return once_fixed(case, [f"{nic}.gdr=1" for nic in broken]) if broken else ""
+        return once_fixed(machine, [f"{nic}.gdr=1" for nic in broken]) if broken else ""
 
     def judged(pair: GdrPair) -> list[Finding]:
-        return [_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect(), pair in tried)]
+        return [_finding(machine, pair, models.get(pair.gpu.bus_id or "", ""), effect(), pair in tried)]
 
     wanted = pairs if asked is None else asked
     return tuple(found for pair in wanted for found in guarded(GPU_DIRECT_RDMA.id, name(pair), partial(judged, pair)))
@@ -58,24 +58,24 @@ def name(pair: GdrPair) -> str:
     return f"GPU{host}{pair.gpu.dev} {pair.net.name or f'NIC{pair.net.dev}'}"
 
 
-def _without_pairs(case: Case) -> Finding:
-    inventory = case.inventory
-    if not case.system.gpus:
-        unread = missing(Need.NVML, case) if has_gpus(case) else ""
+def _without_pairs(machine: Machine) -> Finding:
+    inventory = machine.facts
+    if not machine.system.gpus:
+        unread = missing(Need.NVML, machine) if has_gpus(machine) else ""
         level, message = (Level.UNKNOWN, unread) if unread else (Level.INFO, "no GPU found")
     elif inventory is None or not inventory.rdma:
         level, message = Level.INFO, "no RDMA device found: NCCL uses sockets, without GPUDirect RDMA"
-    elif off := plugin_off(case.settings):
+    elif off := plugin_off(machine.settings):
         level, message = Level.WARN, f"{off} keeps NCCL from the RDMA devices"
     else:
         level = Level.FAIL
         message = "NCCL uses none of the RDMA devices; for the reasons run railgauge topo show --view rdma"
-    return GPU_DIRECT_RDMA.finding(level, case.host or "machine", message, fix=False, host=case.host)
+    return GPU_DIRECT_RDMA.finding(level, machine.host or "machine", message, fix=False, host=machine.host)
 
 
-def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) -> Finding:
+def _finding(machine: Machine, pair: GdrPair, model: str, effect: str, tried: bool) -> Finding:
     off = [way for way in pair.ways if not way.on]
-    idle = _nearer(case, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
+    idle = _nearer(machine, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
     level = _level(pair, model, idle)
     beside = f"; {', '.join(idle)} is nearer, but NCCL does not use it" if idle else ""
     causes = {way.failed for way in off}
@@ -85,8 +85,8 @@ def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) ->
         pair.unknown or _message(pair, model) + beside,
         effect=effect if level is Level.FAIL and GdrCondition.NIC in causes else "",
         fix=pair.used and not pair.unknown and causes != {GdrCondition.GPU},
-        host=case.host,
-        evidence=_evidence(case, pair, tried) | {"nearer_idle": idle},
+        host=machine.host,
+        evidence=_evidence(machine, pair, tried) | {"nearer_idle": idle},
     )
 
 
@@ -110,13 +110,13 @@ def _is_forbidden(pair: GdrPair) -> bool:
     return set_level or any(way.failed is GdrCondition.READ_DISABLED for way in off)
 
 
-def _nearer(case: Case, pair: GdrPair) -> list[str]:
+def _nearer(machine: Machine, pair: GdrPair) -> list[str]:
     """RDMA devices below one switch with the GPU that NCCL does not use: down, or left out."""
-    inventory, taken = case.inventory, {net.name for net in case.system.nets}
+    inventory, taken = machine.facts, {net.name for net in machine.system.nets}
     gpu = inventory.function(pair.gpu.bus_id) if inventory else None
     if inventory is None or gpu is None:
         return []
-    near = {nic.bus_id for nic in nics(case) if below_one_switch(gpu, nic)}
+    near = {nic.bus_id for nic in nics(machine) if below_one_switch(gpu, nic)}
     return [device.name for device in inventory.rdma if device.bus_id in near and device.name not in taken]
 
 
@@ -154,8 +154,8 @@ def _why(pair: GdrPair, way: GpuDirect, model: str) -> str:
     return reasons[way.failed] if way.failed else ""
 
 
-def _evidence(case: Case, pair: GdrPair, tried: bool) -> dict[str, Any]:
-    gdr = case.inventory.gdr if case.inventory else None
+def _evidence(machine: Machine, pair: GdrPair, tried: bool) -> dict[str, Any]:
+    gdr = machine.facts.gdr if machine.facts else None
     return {
         "gpu": pair.gpu.bus_id,
         "nic": pair.net.name,

@@ -8,7 +8,7 @@ hold, the pair is unknown.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.rdma_survey import RdmaSurvey, survey_rdma
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
 from railgauge.topo.nccl.paths.gpudirect import GpuDirect
@@ -56,23 +56,22 @@ class GdrPair:
         return "CUDA does not report whether the GPU supports GPUDirect RDMA" if self.gpu_can is None else ""
 
 
-def gdr_pairs(case: Case) -> tuple[Case, tuple[GdrPair, ...]]:
+def gdr_pairs(machine: Machine) -> tuple[Machine, tuple[GdrPair, ...]]:
     """The machine under the settings in force, and all pairs of one host; none without GPUs or NICs of the IB plugin.
     A topology file has the values of its attributes.
     """
-    if case.reader is None or case.inventory is None:
-        ports = [net for net in case.system.nets if net.port]  # those of sockets are 0
-        return case, _pairs(case, {net.id: (bool(net.gdr), f"the file has gdr={net.gdr:d}") for net in ports})
-    answers = ib_answers(survey_rdma(case.reader, case.settings))
-    machine = replace(case.machine, topology=_with(case.machine.topology, answers))
-    there = Case(machine, settings=case.known_settings)
+    if machine.reader is None or machine.facts is None:
+        ports = [net for net in machine.system.nets if net.port]  # those of sockets are 0
+        return machine, _pairs(machine, {net.id: (bool(net.gdr), f"the file has gdr={net.gdr:d}") for net in ports})
+    answers = ib_answers(survey_rdma(machine.reader, machine.settings))
+    there = replace(machine, topology=_with(machine.topology, answers)).under(machine.known_settings)
     return there, _pairs(there, {net.id: answers[net.name] for net in there.system.nets if net.name in answers})
 
 
-def port_of(case: Case, net: Node) -> tuple[str, int]:
+def port_of(machine: Machine, net: Node) -> tuple[str, int]:
     """The device of a NIC, and the port of that device: the topology's counts through the functions of a card."""
-    assert case.reader is not None
-    used = [port.nccl for port in survey_rdma(case.reader, case.settings).ports if port.nccl is not None]
+    assert machine.reader is not None
+    used = [port.nccl for port in survey_rdma(machine.reader, machine.settings).ports if port.nccl is not None]
     own = (port.rdma_port.number for port in used if (port.name, port.port) == (net.name, net.port))
     return net.name or "", next(own, 1)
 
@@ -92,14 +91,14 @@ def _with(topology: Topology, answers: Mapping[str, Answer]) -> Topology:
     return replace(topology, root=root.freeze())
 
 
-def _pairs(case: Case, answers: Mapping[str, Answer]) -> tuple[GdrPair, ...]:
-    can = {gpu.bus_id: gpu.gdr for gpu in case.inventory.gpus} if case.inventory else {}
+def _pairs(machine: Machine, answers: Mapping[str, Answer]) -> tuple[GdrPair, ...]:
+    can = {gpu.bus_id: gpu.gdr for gpu in machine.sources.gpus}
     found = []
-    for gpu in case.system.gpus:
-        nets = [net for net in case.system.nets if net.id in answers and net.system == gpu.system]
-        taken = _taken(case.table, gpu, nets)
+    for gpu in machine.system.gpus:
+        nets = [net for net in machine.system.nets if net.id in answers and net.system == gpu.system]
+        taken = _taken(machine.paths, gpu, nets)
         for net in nets:
-            sending, receiving = (case.table.gpu_direct(gpu.id, net.id, sending=way) for way in (True, False))
+            sending, receiving = (machine.paths.gpu_direct(gpu.id, net.id, sending=way) for way in (True, False))
             found.append(
                 GdrPair(
                     gpu=gpu,
@@ -108,7 +107,7 @@ def _pairs(case: Case, answers: Mapping[str, Answer]) -> tuple[GdrPair, ...]:
                     sending=sending,
                     receiving=receiving,
                     nic=answers[net.id],
-                    gpu_can=can.get(gpu.bus_id or "", gpu.gdr) if case.inventory else gpu.gdr,
+                    gpu_can=can.get(gpu.bus_id or "", gpu.gdr) if machine.facts else gpu.gdr,
                 )
             )
     return tuple(found)

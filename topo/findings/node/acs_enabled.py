@@ -5,22 +5,22 @@ from collections.abc import Iterator, Mapping
 
 from railgauge.topo.findings.cards.pcie import ACS_ENABLED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_peers, ports_between
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 
 REDIRECT = {0x04: "ReqRedir", 0x08: "CmpltRedir", 0x10: "UpstreamFwd"}  # ACS control word; lspci's names
 DIRECT = 0x40  # DirectTrans: translated requests go directly; used with ATS at both ends
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = ports_between(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports = ports_between(machine)
     if not ports:
-        yield RULE.unknown(case.host, _no_switch(case))
+        yield RULE.unknown(machine.host, _no_switch(machine))
         return
-    unread = [port for port in ports if not (config := case.evidence.pci_config.get(port)) or not config.whole]
+    unread = [port for port in ports if not (config := machine.sources.pci_config.get(port)) or not config.whole]
     for port, pair in ports.items():
-        config = case.evidence.pci_config.get(port)
+        config = machine.sources.pci_config.get(port)
         bits = [name for bit, name in REDIRECT.items() if config and (config.acs or 0) & bit]
         if config is not None and bits:
             direct = bool((config.acs or 0) & DIRECT)
@@ -35,21 +35,21 @@ def _check(case: Case) -> Iterator[Finding]:
             )
     if unread:
         yield RULE.unknown(
-            case.host,
-            f"ACS of {len(unread)} of {len(ports)} switch ports can be read by root only: {_groups(case, ports)}",
+            machine.host,
+            f"ACS of {len(unread)} of {len(ports)} switch ports can be read by root only: {_groups(machine, ports)}",
             ports=unread,
         )
 
 
-def _no_switch(case: Case) -> str:
-    if case.inventory and case.inventory.host.virtual:
+def _no_switch(machine: Machine) -> str:
+    if machine.facts and machine.facts.host.virtual:
         return "switches are not visible in a VM: check on the host, or measure in the VM"
     return "no switch port found between these devices"
 
 
-def _groups(case: Case, ports: Mapping[str, tuple[str, str]]) -> str:
+def _groups(machine: Machine, ports: Mapping[str, tuple[str, str]]) -> str:
     """What the IOMMU groups say about ACS at boot, when the kernel forms them; ACS may have changed since."""
-    groups = case.evidence.iommu.by_device
+    groups = machine.sources.iommu.by_device
     pairs = [(groups.get(one), groups.get(other)) for one, other in ports.values()]
     known = [(one.number, other.number) for one, other in pairs if one and other]
     if not known:
@@ -59,12 +59,12 @@ def _groups(case: Case, ports: Mapping[str, tuple[str, str]]) -> str:
     return "each has its own IOMMU group, so ACS was on at boot"
 
 
-def _concerns(case: Case) -> bool:
+def _concerns(machine: Machine) -> bool:
     """Whether there may be PCIe switches: those of a VM's host are not visible."""
-    if case.inventory is None:
+    if machine.facts is None:
         return True
-    seen = case.inventory.pci and not case.inventory.host.virtual
-    return has_peers(case) and (not seen or bool(ports_between(case)))
+    seen = machine.facts.pci and not machine.facts.host.virtual
+    return has_peers(machine) and (not seen or bool(ports_between(machine)))
 
 
 RULE = Rule(card=ACS_ENABLED, needs=(Need.MACHINE, Need.PCI), concerns=_concerns, check=_check)

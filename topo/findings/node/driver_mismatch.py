@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 MISMATCH = re.compile(r"version mismatch|CUDA: .* status 803", re.IGNORECASE)  # CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    driver = case.evidence.driver
+def _check(machine: Machine) -> Iterator[Finding]:
+    driver = machine.sources.driver
     said = [error for error in (driver.nvml_error, driver.cuda_error) if error and MISMATCH.search(error)]
     for error in said[:1]:
         yield RULE.finding(Level.FAIL, "nvidia", error, effect=RULE.card.effect, module=driver.module, answer=error)
@@ -42,6 +42,6 @@ def _check(case: Case) -> Iterator[Finding]:
 
 RULE = Rule(
     card=DRIVER_MISMATCH,
-    concerns=lambda case: case.inventory is None or bool(gpus(case)) or case.evidence.driver.module is not None,
+    concerns=lambda machine: machine.facts is None or bool(gpus(machine)) or machine.sources.driver.module is not None,
     check=_check,
 )

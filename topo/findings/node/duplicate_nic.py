@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice
 from railgauge.topo.findings.cards.rdma import DUPLICATE_NIC
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    devices = _hardware(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    devices = _hardware(machine)
     unread = [device.name for device in devices if device.node_guid is None]
     if unread:
         yield RULE.unknown(unread[0], f"the node GUID of {', '.join(unread)} cannot be read", devices=unread)
@@ -31,8 +31,10 @@ def _check(case: Case) -> Iterator[Finding]:
             )
 
 
-def _hardware(case: Case) -> list[RdmaDevice]:
-    return [device for device in (case.inventory.rdma if case.inventory else ()) if not device.virtual]
+def _hardware(machine: Machine) -> list[RdmaDevice]:
+    return [device for device in machine.sources.rdma if not device.virtual]
 
 
-RULE = Rule(card=DUPLICATE_NIC, concerns=lambda case: case.inventory is None or len(_hardware(case)) > 1, check=_check)
+RULE = Rule(
+    card=DUPLICATE_NIC, concerns=lambda machine: machine.facts is None or len(_hardware(machine)) > 1, check=_check
+)

@@ -4,14 +4,14 @@
 import re
 from collections.abc import Iterator
 
-from railgauge.topo.facts.pci_class import NVSWITCH
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
+from railgauge.topo.values.pci_class import NVSWITCH
 
 STARTED, PROGRESS, COMPLETED = 1, 2, 3  # nvmlGpuFabricState_t: not started, in progress, completed
 WORDS = {STARTED: "not started", PROGRESS: "in progress"}
@@ -19,13 +19,15 @@ NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
 FROM_SM = 90  # older GPUs report no fabric state
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    error = case.evidence.driver.cuda_error or ""
+def _check(machine: Machine) -> Iterator[Finding]:
+    error = machine.sources.driver.cuda_error or ""
     if re.search(rf"\b{NOT_READY}\b", error):
-        yield RULE.finding(Level.FAIL, case.host, f"CUDA does not start: {error}", effect=RULE.card.effect, cuda=error)
-    yield from _of_another_release(case)
+        yield RULE.finding(
+            Level.FAIL, machine.host, f"CUDA does not start: {error}", effect=RULE.card.effect, cuda=error
+        )
+    yield from _of_another_release(machine)
     silent = []
-    for gpu in _on_switches(case):
+    for gpu in _on_switches(machine):
         fabric = gpu.fabric
         if fabric is None or fabric.state is None:
             silent += [gpu.bus_id] if gpu.sm >= FROM_SM else []
@@ -39,14 +41,14 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown(silent[0], f"NVML reports no fabric state for {len(silent)} GPUs", gpus=silent)
 
 
-def _of_another_release(case: Case) -> Iterator[Finding]:
+def _of_another_release(machine: Machine) -> Iterator[Finding]:
     """A fabric manager that cannot start or restart: its release must match the driver's."""
-    manager, driver = case.evidence.fabric_manager, case.evidence.driver.module
+    manager, driver = machine.sources.fabric_manager, machine.sources.driver.module
     if not manager or not driver or manager == driver:
         return
-    joined = _on_switches(case)
+    joined = _on_switches(machine)
     waiting = any(gpu.fabric and gpu.fabric.state in WORDS for gpu in joined)
-    works = bool(joined) and not waiting and not case.evidence.driver.cuda_error
+    works = bool(joined) and not waiting and not machine.sources.driver.cuda_error
     yield RULE.finding(
         Level.WARN if works else Level.FAIL,
         "nv-fabricmanager",
@@ -57,9 +59,9 @@ def _of_another_release(case: Case) -> Iterator[Finding]:
     )
 
 
-def _on_switches(case: Case) -> list[NvmlGpu]:
+def _on_switches(machine: Machine) -> list[NvmlGpu]:
     """The GPUs connected by NVSwitches, or that report a fabric."""
-    known = case.inventory.gpus if case.inventory else ()
+    known = machine.sources.gpus
     return [gpu for gpu in known if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
 
 
@@ -67,12 +69,12 @@ def _has_switch(gpu: NvmlGpu) -> bool:
     return any(link.remote_kind == "switch" and link.up for link in gpu.links)
 
 
-def _concerns(case: Case) -> bool:
-    if case.inventory is None or _on_switches(case) or case.evidence.driver.cuda_error:
+def _concerns(machine: Machine) -> bool:
+    if machine.facts is None or _on_switches(machine) or machine.sources.driver.cuda_error:
         return True
-    if any((one.pci_class or "").startswith(NVSWITCH) and one.vendor == NVIDIA for one in case.inventory.pci):
+    if any((one.pci_class or "").startswith(NVSWITCH) and one.vendor == NVIDIA for one in machine.facts.pci):
         return True
-    return case.inventory.no_nvml is not None and bool(gpus(case))
+    return machine.facts.no_nvml is not None and bool(gpus(machine))
 
 
 RULE = Rule(card=FABRIC_NOT_READY, needs=(Need.MACHINE, Need.NVML), concerns=_concerns, check=_check)

@@ -4,36 +4,36 @@
 from dataclasses import replace
 
 from railgauge.topo.facts.sources.gdr import nic_gdr
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import PATH_TYPES
 from railgauge.topo.nccl.paths.gpudirect import default_level
 from railgauge.topo.nccl.settings.parameter import parameter
 
 
-def wanted(case: Case) -> bool:
+def wanted(machine: Machine) -> bool:
     """Whether there are GPUs and hardware RDMA ports that could use it."""
-    if case.inventory is None:
+    if machine.facts is None:
         return False
-    hardware = [port for port in case.rdma_ports if not port.device.virtual]
-    without = case.inventory.gdr.gpus_without
-    return bool(hardware) and any(gpu.bus_id not in without for gpu in case.inventory.gpus)
+    hardware = [port for port in machine.rdma_ports if not port.device.virtual]
+    without = machine.facts.gdr.gpus_without
+    return bool(hardware) and any(gpu.bus_id not in without for gpu in machine.facts.gpus)
 
 
-def in_reach(case: Case) -> bool:
+def in_reach(machine: Machine) -> bool:
     """Whether a GPU is near enough to a NIC for it. A VM does not show the distance."""
-    if case.inventory is None or case.inventory.host.virtual:
+    if machine.facts is None or machine.facts.host.virtual:
         return True
-    names, levels = {port.name for port in case.rdma_ports}, case.steering.levels
+    names, levels = {port.name for port in machine.rdma_ports}, machine.steering.levels
     furthest = (levels.gdr or default_level(levels)).rank
-    pairs = ((gpu.id, net.id) for gpu in case.system.gpus for net in case.system.nets if net.name in names)
-    return any(PATH_TYPES.index(case.table.wired(*pair).type) <= furthest for pair in pairs)
+    pairs = ((gpu.id, net.id) for gpu in machine.system.gpus for net in machine.system.nets if net.name in names)
+    return any(PATH_TYPES.index(machine.paths.wired(*pair).type) <= furthest for pair in pairs)
 
 
-def by_dma_buf(case: Case) -> tuple[bool | None, str]:
+def by_dma_buf(machine: Machine) -> tuple[bool | None, str]:
     """Whether the first port supports it without a peer-memory module, and why not; None if unknown."""
-    if case.inventory is None:
+    if machine.facts is None:
         return None, ""
-    alone = replace(case.inventory.gdr, peer_memory=())
-    enabled = parameter(case.settings, "NCCL_DMABUF_ENABLE", 1) != 0
-    works, why = nic_gdr(alone, case.rdma_ports[0].dma_buf, dma_buf_enabled=enabled)
+    alone = replace(machine.facts.gdr, peer_memory=())
+    enabled = parameter(machine.settings, "NCCL_DMABUF_ENABLE", 1) != 0
+    works, why = nic_gdr(alone, machine.rdma_ports[0].dma_buf, dma_buf_enabled=enabled)
     return works, why.partition("DMA-BUF: ")[2] or why.partition(", and ")[2] or why

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid
 from railgauge.topo.findings.cards.rdma import GID_INDEX_INVALID
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 from railgauge.topo.nccl.settings.gid import GidSettings, choose_gid, is_link_local, read_gid_settings
 
 SETTING = "NCCL_IB_GID_INDEX"
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    wanted = read_gid_settings(case.settings)
+def _check(machine: Machine) -> Iterator[Finding]:
+    wanted = read_gid_settings(machine.settings)
     if wanted.index < 0:
         return
-    for port in case.rdma_ports:
+    for port in machine.rdma_ports:
         if port.rdma_port.link_layer != "Ethernet":
             continue
         subject = f"{port.name}:{port.rdma_port.number}"

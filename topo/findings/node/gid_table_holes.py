@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.rdma import GID_TABLE_HOLES
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 from railgauge.topo.nccl.settings.gid import GidSettings, choose_gid
 
 
-def _roce(case: Case) -> list[NcclPort]:
-    ports = (port for port in case.rdma_ports if port.rdma_port.link_layer == "Ethernet")
+def _roce(machine: Machine) -> list[NcclPort]:
+    ports = (port for port in machine.rdma_ports if port.rdma_port.link_layer == "Ethernet")
     return [port for port in ports if port.device.transport == "InfiniBand" and not port.device.virtual]
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = _roce(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports = _roce(machine)
     for port in ports:
         if port.rdma_port.gid_table_length is None:
             yield RULE.unknown(f"{port.name}:{port.rdma_port.number}", "its GIDs were not captured")
@@ -47,4 +47,4 @@ def _holes(port: NcclPort) -> list[int]:
     return [index for index in range(_index(port) or 0) if index not in used]
 
 
-RULE = Rule(card=GID_TABLE_HOLES, concerns=lambda case: case.inventory is None or bool(_roce(case)), check=_check)
+RULE = Rule(card=GID_TABLE_HOLES, concerns=lambda machine: machine.facts is None or bool(_roce(machine)), check=_check)

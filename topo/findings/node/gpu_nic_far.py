@@ -5,28 +5,28 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.gpus import GPU_NIC_FAR
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule, missing
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
 
 NEAR = PATH_TYPES.index("PXB")  # NCCL uses GPUDirect RDMA up to this distance
 FAR = PATH_TYPES.index("SYS")
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    nets = _rdma_nets(case)
-    if not case.system.gpus or not nets:
-        yield RULE.unknown(case.host, missing(Need.NVML, case) or "no RDMA device that NCCL would use")
+def _check(machine: Machine) -> Iterator[Finding]:
+    nets = _rdma_nets(machine)
+    if not machine.system.gpus or not nets:
+        yield RULE.unknown(machine.host, missing(Need.NVML, machine) or "no RDMA device that NCCL would use")
         return
-    nearest = {gpu: min((_distance(case, gpu, net), net.index) for net in nets) for gpu in case.system.gpus}
+    nearest = {gpu: min((_distance(machine, gpu, net), net.index) for net in nets) for gpu in machine.system.gpus}
     near = [gpu for gpu, (distance, _) in nearest.items() if distance <= NEAR]
     for gpu, (distance, index) in nearest.items():
         net = next(net for net in nets if net.index == index)
         if distance > NEAR and len(near) * 2 > len(nearest):
             kind = PATH_TYPES[distance]
             yield RULE.finding(
-                Level.WARN if _has_one_each(case, nets) else Level.INFO,
+                Level.WARN if _has_one_each(machine, nets) else Level.INFO,
                 gpu.bus_id or gpu.id,
                 f"GPU{gpu.dev} ({gpu.bus_id}) reaches its nearest NIC {net.name} over {kind}, while {len(near)} of "
                 f"{len(nearest)} GPUs have one below the same PCIe switch",
@@ -39,38 +39,38 @@ def _check(case: Case) -> Iterator[Finding]:
     if not near and all(distance >= FAR for distance, _ in nearest.values()):
         yield RULE.finding(
             Level.INFO,
-            case.host,
+            machine.host,
             "no NIC is on the same socket as the GPUs",
             effect="no GPUDirect RDMA; all traffic between nodes crosses the link between the sockets",
         )
 
 
-def _has_one_each(case: Case, nets: list[Node]) -> bool:
+def _has_one_each(machine: Machine, nets: list[Node]) -> bool:
     """Whether the machine has a NIC for each GPU, or one less; ports that are down are reported elsewhere."""
-    return len(nets) >= len(case.system.gpus) - 1 and not _port_down(case)
+    return len(nets) >= len(machine.system.gpus) - 1 and not _port_down(machine)
 
 
-def _port_down(case: Case) -> bool:
-    devices = case.inventory.rdma if case.inventory else ()
+def _port_down(machine: Machine) -> bool:
+    devices = machine.sources.rdma
     return any(port.state is not None and not port.is_active for device in devices for port in device.ports)
 
 
-def _distance(case: Case, gpu: Node, net: Node) -> int:
-    return PATH_TYPES.index(case.table.wired(gpu.id, net.id).type)
+def _distance(machine: Machine, gpu: Node, net: Node) -> int:
+    return PATH_TYPES.index(machine.paths.wired(gpu.id, net.id).type)
 
 
-def _rdma_nets(case: Case) -> list[Node]:
+def _rdma_nets(machine: Machine) -> list[Node]:
     """NICs that NCCL's IB plugin would use: those with the name of an RDMA device."""
-    return [net for net in case.system.nets if net.name in _hardware(case)]
+    return [net for net in machine.system.nets if net.name in _hardware(machine)]
 
 
-def _hardware(case: Case) -> set[str]:
+def _hardware(machine: Machine) -> set[str]:
     """The names of hardware RDMA devices."""
-    return {device.name for device in case.inventory.rdma if not device.virtual} if case.inventory else set()
+    return {device.name for device in machine.sources.rdma if not device.virtual}
 
 
 RULE = Rule(
     card=GPU_NIC_FAR,
-    concerns=lambda case: case.inventory is None or (has_gpus(case) and bool(_hardware(case))),
+    concerns=lambda machine: machine.facts is None or (has_gpus(machine) and bool(_hardware(machine))),
     check=_check,
 )

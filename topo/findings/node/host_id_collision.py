@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
 from railgauge.topo.findings.cards.network import HOST_ID_COLLISION
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 SETTING = "NCCL_HOSTID"
 ANY_NAME = ("", "localhost", "localhost.localdomain", "(none)")
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    forced = case.settings.get(SETTING)
+def _check(machine: Machine) -> Iterator[Finding]:
+    forced = machine.settings.get(SETTING)
     if forced:
         yield RULE.finding(
             Level.INFO,
@@ -23,9 +23,9 @@ def _check(case: Case) -> Iterator[Finding]:
             value=forced,
         )
         return
-    name, boot_id = case.evidence.identity
+    name, boot_id = machine.sources.identity
     if name is None and boot_id is None:
-        yield RULE.unknown(case.host, f"neither {HOSTNAME} nor {BOOT_ID} was read")
+        yield RULE.unknown(machine.host, f"neither {HOSTNAME} nor {BOOT_ID} was read")
     elif not (boot_id or "").strip("0-"):
         level = Level.WARN if (name or "") in ANY_NAME else Level.INFO
         yield RULE.finding(

@@ -6,16 +6,23 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.port_errors import BETWEEN_S, PortErrors, read_later
 from railgauge.topo.findings.cards.rdma import IB_ERRORS_RISING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
-TWO_READINGS = 2  # the cost from which there is a second reading
 AT_BOOT = 2  # link-downs that are normal at boot
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    before = case.evidence.port_errors
-    after = _second(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    return _judged(machine.sources.port_errors, ())
+
+
+def _asking(machine: Machine) -> Iterator[Finding]:
+    before = machine.sources.port_errors
+    return _judged(before, read_later(machine.reader) if before and machine.reader else ())
+
+
+def _judged(before: tuple[PortErrors, ...], after: tuple[PortErrors, ...]) -> Iterator[Finding]:
+    """By two readings; `after` is empty if there is one only."""
     blind = [f"{port.device}:{port.port}" for port in before if not port.counts]
     if blind:
         yield RULE.unknown(", ".join(blind), "the counters cannot be read")
@@ -30,13 +37,6 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.finding(Level.INFO, subject, message, counts=seen)
 
 
-def _second(case: Case) -> tuple[PortErrors, ...]:
-    """A later reading; empty if only files may be read or the capture has none."""
-    if case.cost < TWO_READINGS or not case.evidence.port_errors or case.reader is None:
-        return ()
-    return read_later(case.reader)
-
-
 def _rising(before: PortErrors, after: PortErrors) -> dict[str, int]:
     changes = {name: count - before.counts.get(name, count) for name, count in after.counts.items()}
     return {name: change for name, change in changes.items() if change > 0}
@@ -48,5 +48,8 @@ def _seen(port: PortErrors) -> dict[str, int]:
 
 
 RULE = Rule(
-    card=IB_ERRORS_RISING, concerns=lambda case: case.inventory is None or bool(case.evidence.port_errors), check=_check
+    card=IB_ERRORS_RISING,
+    concerns=lambda machine: machine.facts is None or bool(machine.sources.port_errors),
+    check=_check,
+    asking=_asking,
 )

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.rdma import IB_HCA_NOMATCH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.hca import HcaEntry, matched, parse_hca
 
 SETTING = "NCCL_IB_HCA"
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    hca = parse_hca(case.settings.get(SETTING))
-    devices = case.inventory.rdma if case.inventory else ()
+def _check(machine: Machine) -> Iterator[Finding]:
+    hca = parse_hca(machine.settings.get(SETTING))
+    devices = machine.sources.rdma
     ports = [(one.name, port.number) for one in devices for port in one.ports]
-    value = case.settings.get(SETTING, "")
+    value = machine.settings.get(SETTING, "")
     if ports and value and not any(hca.takes(*port) for port in ports):
         yield RULE.finding(
             Level.FAIL,
@@ -28,7 +28,7 @@ def _check(case: Case) -> Iterator[Finding]:
         )
         return
     unmatched = [entry for entry, named in matched(hca, ports) if not named]
-    meant = not hca.exclude and bool(ports or (case.inventory and case.inventory.gpus))
+    meant = not hca.exclude and bool(ports or machine.sources.gpus)
     yield from (_unmatched(entry, value, bool(ports), meant=meant) for entry in unmatched)
 
 

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.rdma import IB_HCA_PREFIX
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.hca import matched, parse_hca
 
 SETTING = "NCCL_IB_HCA"
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    hca = parse_hca(case.settings.get(SETTING))
-    devices = case.inventory.rdma if case.inventory else ()
+def _check(machine: Machine) -> Iterator[Finding]:
+    hca = parse_hca(machine.settings.get(SETTING))
+    devices = machine.sources.rdma
     for entry, ports in matched(hca, ((one.name, port.number) for one in devices for port in one.ports)):
         names = list(dict.fromkeys(name for name, _ in ports))
         if entry.prefix in names and len(names) > 1:
@@ -23,7 +23,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 Level.WARN,
                 entry.text,
                 f"{entry.text!r} of {SETTING} also {'excludes' if hca.exclude else 'matches'} {', '.join(others)}",
-                value=case.settings[SETTING],
+                value=machine.settings[SETTING],
                 named=names,
             )
 

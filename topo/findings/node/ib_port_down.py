@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
 
 Port = tuple[RdmaDevice, RdmaPort]
 OFF = "Disabled"  # the port was disabled by an administrator
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = _ports(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports = _ports(machine)
     for device, port in ports:
         subject = f"{device.name}:{port.number}"
         if port.state is None:
             yield RULE.unknown(subject, "its state cannot be read")
         elif not port.is_active:
-            level, why = _judged(case, device, port, ports)
+            level, why = _judged(machine, device, port, ports)
             yield RULE.finding(
                 level,
                 subject,
@@ -32,9 +32,11 @@ def _check(case: Case) -> Iterator[Finding]:
             )
 
 
-def _judged(case: Case, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
+def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
     """How serious it is: not a fault if the port is excluded, or if no port of that kind of card is in use."""
-    if not parse_hca(case.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(case.settings):
+    if not parse_hca(machine.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(
+        machine.settings
+    ):
         return Level.INFO, "excluded by the settings"
     if not any(other.is_active for _, other in ports):
         serious = port.link_layer == "InfiniBand" and port.physical_state != OFF
@@ -52,9 +54,9 @@ def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:
     return (one.board_id or one.hca_type) == (other.board_id or other.hca_type)
 
 
-def _ports(case: Case) -> list[Port]:
-    devices = case.inventory.rdma if case.inventory else ()
+def _ports(machine: Machine) -> list[Port]:
+    devices = machine.sources.rdma
     return [(device, port) for device in devices if not device.virtual for port in device.ports]
 
 
-RULE = Rule(card=IB_PORT_DOWN, concerns=lambda case: case.inventory is None or bool(_ports(case)), check=_check)
+RULE = Rule(card=IB_PORT_DOWN, concerns=lambda machine: machine.facts is None or bool(_ports(machine)), check=_check)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.rdma import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
 LANES = 4
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = [port for port in case.rdma_ports if not port.device.virtual]
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports = [port for port in machine.rdma_ports if not port.device.virtual]
     kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
     for port in ports:
         kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
@@ -29,7 +29,7 @@ def _check(case: Case) -> Iterator[Finding]:
         usual = _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
         if usual and rate < usual:
             message = f"{port.rdma_port.rate}; most ports of its kind have {usual:g} Gb/s"
-            effect = once_fixed(case, [f"{port.name}.rate={usual:g}"])
+            effect = once_fixed(machine, [f"{port.name}.rate={usual:g}"])
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
             message = f"{port.rdma_port.rate}: the InfiniBand link trained below its capability"
@@ -50,6 +50,6 @@ def _degraded(port: NcclPort, rate: float) -> bool:
 
 RULE = Rule(
     card=IB_RATE_LOW,
-    concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
+    concerns=lambda machine: machine.facts is None or any(not port.device.virtual for port in machine.rdma_ports),
     check=_check,
 )

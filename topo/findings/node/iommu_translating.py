@@ -6,32 +6,32 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.iommu import IDENTITY
 from railgauge.topo.findings.cards.pcie import IOMMU_TRANSLATING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, has_peers, nics
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 
 TRANSLATED = "DMA"  # the kernel's names: DMA, and DMA-FQ with deferred unmapping
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    iommu = case.evidence.iommu
+def _check(machine: Machine) -> Iterator[Finding]:
+    iommu = machine.sources.iommu
     if not iommu.groups:
         if not iommu.looked:
-            yield RULE.unknown(case.host, "the use of an IOMMU was not captured (/sys/kernel/iommu_groups)")
+            yield RULE.unknown(machine.host, "the use of an IOMMU was not captured (/sys/kernel/iommu_groups)")
         return
-    devices = [one.bus_id for one in (*gpus(case), *nics(case))]
+    devices = [one.bus_id for one in (*gpus(machine), *nics(machine))]
     groups = {bus_id: group for bus_id in devices if (group := iommu.by_device.get(bus_id))}
     kinds = {bus_id: group.kind for bus_id, group in groups.items()}
     translated = [bus_id for bus_id, kind in kinds.items() if (kind or "").startswith(TRANSLATED)]
     if translated:
-        yield _finding(case, translated, sorted({str(kinds[bus_id]) for bus_id in translated}))
+        yield _finding(machine, translated, sorted({str(kinds[bus_id]) for bus_id in translated}))
     unknown = [bus_id for bus_id, kind in kinds.items() if kind is None]
     if unknown:
         yield RULE.unknown(unknown[0], f"the type of the IOMMU groups of {len(unknown)} devices cannot be read")
 
 
-def _finding(case: Case, devices: list[str], kinds: list[str]) -> Finding:
-    harmless = _is_coherent(case) or not _sends_to_peers(case)
+def _finding(machine: Machine, devices: list[str], kinds: list[str]) -> Finding:
+    harmless = _is_coherent(machine) or not _sends_to_peers(machine)
     return RULE.finding(
         Level.INFO if harmless else Level.WARN,
         devices[0],
@@ -44,14 +44,14 @@ def _finding(case: Case, devices: list[str], kinds: list[str]) -> Finding:
     )
 
 
-def _is_coherent(case: Case) -> bool:
-    return any(gpu.c2c for gpu in case.inventory.gpus) if case.inventory else False
+def _is_coherent(machine: Machine) -> bool:
+    return any(gpu.c2c for gpu in machine.sources.gpus)
 
 
-def _sends_to_peers(case: Case) -> bool:
+def _sends_to_peers(machine: Machine) -> bool:
     """Whether there is traffic between devices: GPUs with peer access, or GPUs and NICs."""
-    answers = [(read, write) for gpu in (case.inventory.gpus if case.inventory else ()) for _, read, write in gpu.p2p]
-    return bool(nics(case)) or not answers or (0, 0) in answers
+    answers = [(read, write) for gpu in machine.sources.gpus for _, read, write in gpu.p2p]
+    return bool(nics(machine)) or not answers or (0, 0) in answers
 
 
 RULE = Rule(card=IOMMU_TRANSLATING, needs=(Need.MACHINE, Need.PCI), concerns=has_peers, check=_check)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.gpus import MIG_ENABLED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    gpus = case.inventory.gpus if case.inventory else ()
+def _check(machine: Machine) -> Iterator[Finding]:
+    gpus = machine.sources.gpus
     for gpu in gpus:
         if gpu.mig:
             yield RULE.finding(
@@ -23,11 +23,11 @@ def _check(case: Case) -> Iterator[Finding]:
             )
 
 
-def _concerns(case: Case) -> bool:
+def _concerns(machine: Machine) -> bool:
     """GPUs that support MIG; all of them if NVML does not answer."""
-    if case.inventory is None or case.inventory.no_nvml is not None:
-        return case.inventory is None or has_gpus(case)
-    return any(gpu.mig is not None for gpu in case.inventory.gpus)
+    if machine.facts is None or machine.facts.no_nvml is not None:
+        return machine.facts is None or has_gpus(machine)
+    return any(gpu.mig is not None for gpu in machine.facts.gpus)
 
 
 RULE = Rule(card=MIG_ENABLED, needs=(Need.MACHINE, Need.NVML), concerns=_concerns, check=_check)

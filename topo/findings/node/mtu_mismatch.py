@@ -7,25 +7,25 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.verbs import MTU_BYTES
 from railgauge.topo.findings.cards.rdma import MTU_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 HEADERS = 96
 """What the kernel reserves for the headers of RoCE (iboe_get_mtu: GRH 40, UDP 8, BTH 12, XRC 4, atomics 28, ICRC 4)."""
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = [port for port in case.rdma_ports if not port.device.virtual]
-    yield from _against_interface(case, ports)
-    yield from _among(case, ports)
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports = [port for port in machine.rdma_ports if not port.device.virtual]
+    yield from _against_interface(machine, ports)
+    yield from _among(machine, ports)
 
 
-def _against_interface(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
+def _against_interface(machine: Machine, ports: list[NcclPort]) -> Iterator[Finding]:
     for port in ports:
         if port.rdma_port.link_layer != "Ethernet":
             continue
-        active, netdev = _active(case, port), _netdev_mtu(case, port)
+        active, netdev = _active(machine, port), _netdev_mtu(machine, port)
         subject = f"{port.name}:{port.rdma_port.number}"
         fitting = _fitting((netdev or 0) - HEADERS)
         if active is None or netdev is None or fitting is None:
@@ -47,13 +47,13 @@ def _fitting(room: int) -> int | None:
     return max((size for size in MTU_BYTES.values() if size <= room), default=None)
 
 
-def _among(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
+def _among(machine: Machine, ports: list[NcclPort]) -> Iterator[Finding]:
     """Ports whose MTU differs from that of most ports of the same kind of card and link layer."""
     kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
     for port in ports:
         kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
     for kin in kinds.values():
-        mtus = {port.name: _active(case, port) or _netdev_mtu(case, port) for port in kin}
+        mtus = {port.name: _active(machine, port) or _netdev_mtu(machine, port) for port in kin}
         usual, count = Counter(mtus.values()).most_common(1)[0]
         for name, mtu in mtus.items():
             if mtu != usual and mtu and usual and 2 * count > len(kin):
@@ -61,17 +61,17 @@ def _among(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
                 yield RULE.finding(Level.WARN, name, message, mtu=mtu, usual_mtu=usual)
 
 
-def _active(case: Case, port: NcclPort) -> int | None:
-    return case.verbs.device(port.name).port(port.rdma_port.number).active_mtu
+def _active(machine: Machine, port: NcclPort) -> int | None:
+    return machine.sources.verbs.device(port.name).port(port.rdma_port.number).active_mtu
 
 
-def _netdev_mtu(case: Case, port: NcclPort) -> int | None:
-    interfaces = case.inventory.interfaces if case.inventory else ()
+def _netdev_mtu(machine: Machine, port: NcclPort) -> int | None:
+    interfaces = machine.sources.interfaces
     return next((one.mtu for one in interfaces if one.name == port.rdma_port.netdev), None)
 
 
 RULE = Rule(
     card=MTU_MISMATCH,
-    concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
+    concerns=lambda machine: machine.facts is None or any(not port.device.virtual for port in machine.rdma_ports),
     check=_check,
 )

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule, unrecorded
 from railgauge.topo.findings.node.setting_harm import harm_of
+from railgauge.topo.machine import Machine
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    for setting in case.known_settings:
-        if not setting.is_of_file and (harm := harm_of(case, setting)):
+def _check(machine: Machine) -> Iterator[Finding]:
+    for setting in machine.known_settings:
+        if not setting.is_of_file and (harm := harm_of(machine, setting)):
             yield RULE.finding(
                 harm.level,
                 setting.name,
@@ -21,7 +21,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 fix=harm.level is not Level.INFO,
                 value=setting.value,
             )
-    yield from unrecorded(RULE, case)
+    yield from unrecorded(RULE, machine)
 
 
 RULE = Rule(card=NCCL_SETTING_HARMFUL, check=_check)

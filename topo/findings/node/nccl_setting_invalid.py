@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.settings import NCCL_SETTING_INVALID
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule, unrecorded
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.validity import fault_of
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    for setting in case.known_settings:
+def _check(machine: Machine) -> Iterator[Finding]:
+    for setting in machine.known_settings:
         fault = fault_of(setting)
         if fault and not fault.ignored:
             yield RULE.finding(
@@ -21,7 +21,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 value=setting.value,
                 origin=setting.origin,
             )
-    yield from unrecorded(RULE, case)
+    yield from unrecorded(RULE, machine)
 
 
 RULE = Rule(card=NCCL_SETTING_INVALID, check=_check)

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.process import UNLIMITED
 from railgauge.topo.findings.cards.process import NOFILE_LOW
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 TOO_FEW = 512  # a PyTorch process has a few hundred open before NCCL starts
 USUAL = 1024  # what login shells get
 ENOUGH = 4096  # of the hard limit, to which NCCL may raise
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    process = case.evidence.process
+def _check(machine: Machine) -> Iterator[Finding]:
+    process = machine.sources.process
     if process.open_files is None:
-        yield RULE.unknown(case.host, "the limit (RLIMIT_NOFILE) was not captured")
+        yield RULE.unknown(machine.host, "the limit (RLIMIT_NOFILE) was not captured")
         return
     soft, hard = process.open_files
     if soft == UNLIMITED or soft > USUAL:
@@ -25,7 +25,7 @@ def _check(case: Case) -> Iterator[Finding]:
     limited = hard != UNLIMITED and hard < ENOUGH
     yield RULE.finding(
         Level.FAIL if soft < TOO_FEW and limited else Level.WARN if soft < TOO_FEW or limited else Level.INFO,
-        case.host,
+        machine.host,
         f"this process may open {soft} files"
         + (f", at most {hard}" if limited else ", and can raise the limit itself")
         + ": large jobs may run out",

@@ -7,20 +7,20 @@ from railgauge.topo.facts.sources.affinity import allowed_cores
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.values.spans import listed
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    allowed = allowed_cores(case.reader) if case.reader else None
+def _check(machine: Machine) -> Iterator[Finding]:
+    allowed = allowed_cores(machine.reader) if machine.reader else None
     if allowed is None:
-        yield RULE.unknown(case.host, "the cores that the process may use were not captured")
+        yield RULE.unknown(machine.host, "the cores that the process may use were not captured")
         return
-    nodes = _cores(case)
+    nodes = _cores(machine)
     away = []
-    for gpu in _own(case):
+    for gpu in _own(machine):
         cores = nodes.get(gpu.numa)
         if cores and not cores & allowed:
             away.append((gpu, cores))
@@ -37,14 +37,14 @@ def _check(case: Case) -> Iterator[Finding]:
         )
 
 
-def _own(case: Case) -> list[PciFunction]:
+def _own(machine: Machine) -> list[PciFunction]:
     """The GPUs that NVML lists, if it answers: sysfs also shows those of other containers."""
-    listed = {gpu.bus_id for gpu in case.inventory.gpus} if case.inventory else set()
-    return [gpu for gpu in gpus(case) if gpu.bus_id in listed or not listed]
+    listed = {gpu.bus_id for gpu in machine.sources.gpus}
+    return [gpu for gpu in gpus(machine) if gpu.bus_id in listed or not listed]
 
 
-def _cores(case: Case) -> Mapping[int | None, frozenset[int]]:
-    return {node.id: frozenset(node.cpus) for node in case.machine.topology.numa}
+def _cores(machine: Machine) -> Mapping[int | None, frozenset[int]]:
+    return {node.id: frozenset(node.cpus) for node in machine.topology.numa}
 
 
 def _list(cores: frozenset[int]) -> str:
@@ -54,6 +54,6 @@ def _list(cores: frozenset[int]) -> str:
 RULE = Rule(
     card=NUMA_MISBOUND,
     needs=(Need.MACHINE, Need.PCI),
-    concerns=lambda case: case.inventory is None or has_gpus(case),
+    concerns=lambda machine: machine.facts is None or has_gpus(machine),
     check=_check,
 )

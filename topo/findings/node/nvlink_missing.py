@@ -4,24 +4,24 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from railgauge.topo.facts.pci_class import NVSWITCH
 from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import effect_of
 from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule, missing
 from railgauge.topo.findings.topology_file import nvlink_missing
 from railgauge.topo.link_state import Excuse, NvlinkState
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states
+from railgauge.topo.values.pci_class import NVSWITCH
 from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 MOST_PREDICTED = 1  # a prediction searches channels twice
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    states = nvlink_states(case.machine.topology, case.inventory).values()
+def _check(machine: Machine) -> Iterator[Finding]:
+    states = nvlink_states(machine.topology, machine.facts).values()
     found = [state for state in states if state.reason and (state.is_fault or state.excuse is Excuse.ALIKE)]
     for number, state in enumerate(found):
         finding = _one_sided(state) if state.peer else nvlink_missing.as_finding(RULE, state)
@@ -29,10 +29,10 @@ def _check(case: Case) -> Iterator[Finding]:
             why = f", as on all {len(found)} GPUs: by design, or an NVSwitch is down"
             finding = replace(finding, level=Level.INFO, message=finding.message + why)
         elif number < MOST_PREDICTED and not state.peer:
-            finding = replace(finding, effect=_effect(case, state) or finding.effect)
+            finding = replace(finding, effect=_effect(machine, state) or finding.effect)
         yield finding
-    if silent := missing(Need.NVML, case):
-        yield RULE.unknown(case.host, silent)
+    if silent := missing(Need.NVML, machine):
+        yield RULE.unknown(machine.host, silent)
 
 
 def _one_sided(state: NvlinkState) -> Finding:
@@ -50,16 +50,16 @@ def _one_sided(state: NvlinkState) -> Finding:
     )
 
 
-def _effect(case: Case, state: NvlinkState) -> str:
+def _effect(machine: Machine, state: NvlinkState) -> str:
     """The predicted effect of the missing links; "" if it is unknown which ones are missing."""
     subject, missing_links = state.gpu.bus_id, state.full - state.count
-    gpu = next((gpu for gpu in case.system.gpus if gpu.bus_id == subject), None)
-    root = thaw(case.machine.topology.root)
+    gpu = next((gpu for gpu in machine.system.gpus if gpu.bus_id == subject), None)
+    root = thaw(machine.topology.root)
     bundle = next((link for link in root.walk() if link.name == "nvlink" and _card(link) == subject), None)
     if gpu is None or bundle is None or not (bundle.get("tclass") or "").startswith(NVSWITCH):
         return ""
     bundle.put("count", str(bundle.integer("count", None) + missing_links))
-    whole = Case(replace(case.machine, topology=replace(case.machine.topology, root=root.freeze())))
+    whole = replace(machine, topology=replace(machine.topology, root=root.freeze()))
     return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={state.count}"])
 
 

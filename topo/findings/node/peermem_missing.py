@@ -6,36 +6,38 @@ from typing import Any
 
 from railgauge.topo.findings.cards.rdma import PEERMEM_MISSING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.gdr_use import by_dma_buf, in_reach, wanted
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    if case.inventory is None or case.inventory.gdr.peer_memory:
+def _check(machine: Machine) -> Iterator[Finding]:
+    if machine.facts is None or machine.facts.gdr.peer_memory:
         return
-    works, why = by_dma_buf(case)
-    evidence: dict[str, Any] = {"peer_memory": [], "dma_buf": works, "driver": case.inventory.gdr.driver}
+    works, why = by_dma_buf(machine)
+    evidence: dict[str, Any] = {"peer_memory": [], "dma_buf": works, "driver": machine.facts.gdr.driver}
     if works:
         yield RULE.finding(
-            Level.INFO, case.host, "nvidia_peermem not loaded; using DMA-BUF (OK)", fix=False, **evidence
+            Level.INFO, machine.host, "nvidia_peermem not loaded; using DMA-BUF (OK)", fix=False, **evidence
         )
     elif works is None:
-        yield RULE.unknown(case.host, f"nvidia_peermem not loaded; whether DMA-BUF works is unknown: {why}", **evidence)
-    elif not in_reach(case):
+        yield RULE.unknown(
+            machine.host, f"nvidia_peermem not loaded; whether DMA-BUF works is unknown: {why}", **evidence
+        )
+    elif not in_reach(machine):
         message = "nvidia_peermem not loaded; no NIC is near enough to a GPU for GPUDirect RDMA anyway"
-        yield RULE.finding(Level.INFO, case.host, message, fix=False, **evidence)
+        yield RULE.finding(Level.INFO, machine.host, message, fix=False, **evidence)
     else:
-        names = [port.name for port in case.rdma_ports]
+        names = [port.name for port in machine.rdma_ports]
         yield RULE.finding(
             Level.WARN,
-            case.host,
+            machine.host,
             f"nvidia_peermem not loaded, and DMA-BUF does not work ({why}): {', '.join(names)} reach GPUs through "
             "host memory",
-            effect=once_fixed(case, [f"{name}.gdr=1" for name in names]),
+            effect=once_fixed(machine, [f"{name}.gdr=1" for name in names]),
             **evidence,
         )
 
 
-RULE = Rule(card=PEERMEM_MISSING, concerns=lambda case: case.inventory is None or wanted(case), check=_check)
+RULE = Rule(card=PEERMEM_MISSING, concerns=lambda machine: machine.facts is None or wanted(machine), check=_check)

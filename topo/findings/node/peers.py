@@ -5,39 +5,39 @@ from collections.abc import Iterator
 from itertools import combinations, takewhile
 
 from railgauge.topo.facts.sources.pci_functions import PciFunction
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import link_facts
 
 
-def gpus(case: Case) -> list[PciFunction]:
+def gpus(machine: Machine) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    return link_facts.gpus(case.inventory) if case.inventory else []
+    return link_facts.gpus(machine.sources)
 
 
-def nics(case: Case) -> list[PciFunction]:
+def nics(machine: Machine) -> list[PciFunction]:
     """The PCI functions of RDMA devices."""
-    return link_facts.nics(case.inventory) if case.inventory else []
+    return link_facts.nics(machine.sources)
 
 
-def has_gpus(case: Case) -> bool:
+def has_gpus(machine: Machine) -> bool:
     """Whether the topology or sysfs shows a GPU."""
-    return any(True for _ in case.file.all("gpu")) or bool(gpus(case))
+    return any(True for _ in machine.topology.placed("gpu")) or bool(gpus(machine))
 
 
-def has_peers(case: Case) -> bool:
+def has_peers(machine: Machine) -> bool:
     """Whether two devices could send to each other; True for a topology file, where it is unknown."""
-    if case.inventory is None:
+    if machine.facts is None:
         return True
-    cards = max(len(gpus(case)), len(case.inventory.gpus))
-    return cards > 0 and cards + sum(1 for device in case.inventory.rdma if not device.virtual) > 1
+    cards = max(len(gpus(machine)), len(machine.facts.gpus))
+    return cards > 0 and cards + sum(1 for device in machine.facts.rdma if not device.virtual) > 1
 
 
-def ports_between(case: Case) -> dict[str, tuple[str, str]]:
+def ports_between(machine: Machine) -> dict[str, tuple[str, str]]:
     """The switch ports on the paths from GPUs to GPUs and NICs below one switch, each with a pair it connects."""
-    near = gpus(case)
+    near = gpus(machine)
     known = {one.bus_id for one in near}
     found: dict[str, tuple[str, str]] = {}
-    for one, other in combinations([*near, *nics(case)], 2):
+    for one, other in combinations([*near, *nics(machine)], 2):
         if one.bus_id in known or other.bus_id in known:
             for port in _between(one, other):
                 found.setdefault(port, (one.bus_id, other.bus_id))

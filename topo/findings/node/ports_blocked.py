@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.network import PORTS_BLOCKED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 FEW = 2000  # a listening socket for each rank and channel, with reserve
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ip = case.evidence.ip
+def _check(machine: Machine) -> Iterator[Finding]:
+    ip = machine.sources.ip
     if ip.filters is None:
-        yield RULE.unknown(case.host, "packet filters and their rules were not captured")
+        yield RULE.unknown(machine.host, "packet filters and their rules were not captured")
         return
     if ip.ports and ip.ports[1] - ip.ports[0] + 1 < FEW:
         first, last = ip.ports
@@ -26,7 +26,7 @@ def _check(case: Case) -> Iterator[Finding]:
     elif ip.filters:
         names = ", ".join(ip.filters)
         message = f"{names} is loaded; its rules can be read by root only: connect from another node to be sure"
-        yield RULE.unknown(case.host, message, filters=list(ip.filters))
+        yield RULE.unknown(machine.host, message, filters=list(ip.filters))
 
 
 RULE = Rule(card=PORTS_BLOCKED, check=_check)

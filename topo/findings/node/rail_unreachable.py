@@ -5,19 +5,19 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.network import RAIL_UNREACHABLE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 from railgauge.topo.nccl.settings.gid import is_link_local
 
 
-def _roce(case: Case) -> list[NcclPort]:
-    ports = (port for port in case.rdma_ports if port.rdma_port.link_layer == "Ethernet")
+def _roce(machine: Machine) -> list[NcclPort]:
+    ports = (port for port in machine.rdma_ports if port.rdma_port.link_layer == "Ethernet")
     return [port for port in ports if not port.device.virtual]
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    ports = _roce(case)
+def _check(machine: Machine) -> Iterator[Finding]:
+    ports = _roce(machine)
     routed = [port for port in ports if not _fault(port)]
     for port in ports:
         subject = f"{port.name}:{port.rdma_port.number}"
@@ -49,4 +49,4 @@ def _mates(port: NcclPort, routed: list[NcclPort]) -> bool:
     return any(one.device.board_id == port.device.board_id for one in routed)
 
 
-RULE = Rule(card=RAIL_UNREACHABLE, concerns=lambda case: case.inventory is None or bool(_roce(case)), check=_check)
+RULE = Rule(card=RAIL_UNREACHABLE, concerns=lambda machine: machine.facts is None or bool(_roce(machine)), check=_check)

@@ -5,34 +5,34 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.pcie import RELAXED_ORDERING_OFF
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, nics
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.parameter import parameter
 
 SETTING = "NCCL_IB_PCI_RELAXED_ORDERING"
 AUTO = 2  # NCCL's default: on if libibverbs supports it
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    value = case.settings.get(SETTING)
-    if parameter(case.settings, SETTING, AUTO) == 0:
+def _check(machine: Machine) -> Iterator[Finding]:
+    value = machine.settings.get(SETTING)
+    if parameter(machine.settings, SETTING, AUTO) == 0:
         yield RULE.finding(
-            Level.WARN if gpus(case) else Level.INFO,
+            Level.WARN if gpus(machine) else Level.INFO,
             SETTING,
             f"{SETTING}={value}: NCCL registers memory without relaxed ordering",
             effect="every write of GPUDirect RDMA waits for the one before it; in VMs bandwidth drops to a half "
             "or a tenth",
             value=value,
         )
-    yield from _functions(case)
+    yield from _functions(machine)
 
 
-def _functions(case: Case) -> Iterator[Finding]:
-    guest = bool(case.inventory and case.inventory.host.virtual)
+def _functions(machine: Machine) -> Iterator[Finding]:
+    guest = bool(machine.facts and machine.facts.host.virtual)
     unread = []
-    for nic in nics(case):
-        config = case.evidence.pci_config.get(nic.bus_id)
+    for nic in nics(machine):
+        config = machine.sources.pci_config.get(nic.bus_id)
         allowed = config.relaxed_ordering if config else None
         if allowed is None:
             unread.append(nic.bus_id)
@@ -55,6 +55,6 @@ def _functions(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     card=RELAXED_ORDERING_OFF,
     needs=(Need.MACHINE, Need.PCI),
-    concerns=lambda case: case.inventory is None or any(not device.virtual for device in case.inventory.rdma),
+    concerns=lambda machine: machine.facts is None or any(not device.virtual for device in machine.facts.rdma),
     check=_check,
 )

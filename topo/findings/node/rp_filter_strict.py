@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.sysfs_interfaces import SysfsInterface
 from railgauge.topo.findings.cards.network import RP_FILTER_STRICT
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 STRICT = 1
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    filters = dict(case.evidence.ip.rp_filter)
-    interfaces = [one for one in (case.inventory.interfaces if case.inventory else ()) if _ipv4(one)]
+def _check(machine: Machine) -> Iterator[Finding]:
+    filters = dict(machine.sources.ip.rp_filter)
+    interfaces = [one for one in machine.sources.interfaces if _ipv4(one)]
     if not filters:
-        yield RULE.unknown(case.host, "/proc/sys/net/ipv4/conf was not captured")
+        yield RULE.unknown(machine.host, "/proc/sys/net/ipv4/conf was not captured")
         return
     strict = [one for one in interfaces if filters.get(one.name) == STRICT]
     if not strict:
         return
     if any(one.prefix is None for one in interfaces):
-        yield RULE.unknown(case.host, "the networks of the interfaces are unknown: their prefixes were not captured")
+        yield RULE.unknown(machine.host, "the networks of the interfaces are unknown: their prefixes were not captured")
         return
     networks: dict[str, list[str]] = defaultdict(list)
     for one in interfaces:
@@ -50,8 +50,8 @@ def _ipv4(interface: SysfsInterface) -> str | None:
     return next(addresses, None)
 
 
-def _several(case: Case) -> bool:
-    return case.inventory is None or sum(1 for one in case.inventory.interfaces if _ipv4(one)) > 1
+def _several(machine: Machine) -> bool:
+    return machine.facts is None or sum(1 for one in machine.facts.interfaces if _ipv4(one)) > 1
 
 
 RULE = Rule(card=RP_FILTER_STRICT, concerns=_several, check=_check)

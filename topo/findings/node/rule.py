@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule about machines: a card, its check, and what the check needs."""
+"""A rule about machines, or about a machine and its baseline: a card, its check, and what the check needs."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from railgauge.topo.findings.file_rule import FileRule, guarded
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.baseline import SinceBaseline
+from railgauge.topo.machine import Machine
 
 
 class Need(StrEnum):
@@ -20,30 +20,46 @@ class Need(StrEnum):
     SETTINGS = "NCCL's settings were not captured"
 
 
-def _always(_: Case) -> bool:
+def _always(_: Machine) -> bool:
     return True
 
 
+def _any_baseline(_: SinceBaseline) -> bool:
+    return True
+
+
+ASKING = 2
+"""The cost from which rules ask the machine more, which takes seconds; below it they read files and answers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule(FileRule[Case]):
-    """A FileRule with its prerequisites and cost.
+class Rule(FileRule[Machine]):
+    """A rule about a machine, with its prerequisites.
 
     needs: its prerequisites. concerns: whether it applies to a machine; nothing is reported if it does not.
-    cost: 1 reads files and answers, 2 asks the machine more (seconds).
+    asking: its check from the cost ASKING on; None if that is the same.
     """
 
     needs: tuple[Need, ...] = (Need.MACHINE,)
-    concerns: Callable[[Case], bool] = _always
-    cost: int = 1
-
-    def unknown(self, subject: str, missing: str, **evidence: Any) -> Finding:
-        """UNKNOWN about a subject: what was missing, such as a permission, and what to try."""
-        return self.finding(Level.UNKNOWN, subject, missing, fix=False, **evidence)
+    concerns: Callable[[Machine], bool] = _always
+    asking: Callable[[Machine], Iterable[Finding]] | None = None
 
 
-def missing(need: Need, case: Case) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRule(FileRule[SinceBaseline]):
+    """A rule about a machine and its baseline; nothing is reported without one, or if it does not concern it."""
+
+    concerns: Callable[[SinceBaseline], bool] = _any_baseline
+
+
+def at_cost(rule: Rule | ComparisonRule, cost: int) -> Rule | ComparisonRule:
+    """The rule with its check at a cost."""
+    return replace(rule, check=rule.asking) if isinstance(rule, Rule) and rule.asking and cost >= ASKING else rule
+
+
+def missing(need: Need, machine: Machine) -> str:
     """Why a need is not met; "" if it is. A topology file lacks only the machine."""
-    inventory = case.inventory
+    inventory = machine.facts
     if inventory is None:
         return str(need) if need is Need.MACHINE else ""
     if need is Need.NVML and inventory.no_nvml is not None:
@@ -52,22 +68,33 @@ def missing(need: Need, case: Case) -> str:
     return str(need) if absent.get(need) else ""
 
 
-def unrecorded(rule: Rule, case: Case) -> Iterable[Finding]:
+def unrecorded(rule: Rule, machine: Machine) -> Iterable[Finding]:
     """UNKNOWN if only the settings of /etc/nccl.conf are known, for rules about every setting."""
-    lacks = missing(Need.SETTINGS, case)
-    return [rule.unknown(case.host, lacks)] if lacks else []
+    lacks = missing(Need.SETTINGS, machine)
+    return [rule.unknown(machine.host, lacks)] if lacks else []
 
 
-def examine(rule: Rule, case: Case) -> Iterable[Finding]:
+def examine(rule: Rule | ComparisonRule, machine: Machine, since: SinceBaseline | None = None) -> Iterable[Finding]:
     """What a rule finds: UNKNOWN if a need is not met or it fails, PASS if it found nothing."""
-    return guarded(rule.id, case.host, lambda: _examined(rule, case))
+    if isinstance(rule, ComparisonRule):
+        return guarded(rule.id, machine.host, lambda: _compared(rule, since) if since else [])
+    return guarded(rule.id, machine.host, lambda: _examined(rule, machine))
 
 
-def _examined(rule: Rule, case: Case) -> Iterable[Finding]:
-    if not rule.concerns(case):
+def _examined(rule: Rule, machine: Machine) -> Iterable[Finding]:
+    if not rule.concerns(machine):
         return []
-    lacks = next((text for need in rule.needs if (text := missing(need, case))), "")
+    lacks = next((text for need in rule.needs if (text := missing(need, machine))), "")
     if lacks:
-        return [rule.unknown(case.host, lacks)]
-    found = rule.find(case, case.host)
-    return found or [rule.finding(Level.PASS, case.host, rule.card.passes)]
+        return [rule.unknown(machine.host, lacks)]
+    return rule.find(machine, machine.host) or [_passed(rule, machine)]
+
+
+def _compared(rule: ComparisonRule, since: SinceBaseline) -> Iterable[Finding]:
+    if not rule.concerns(since):
+        return []
+    return rule.find(since, since.machine.host) or [_passed(rule, since.machine)]
+
+
+def _passed(rule: Rule | ComparisonRule, machine: Machine) -> Finding:
+    return rule.finding(Level.PASS, machine.host, rule.card.passes)

@@ -8,31 +8,35 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.card import cards
 from railgauge.topo.findings.detectors import found_in
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.node.rule import Rule, examine
+from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
+from railgauge.topo.findings.node.rule import ComparisonRule, Rule, at_cost, examine
+from railgauge.topo.machine import Machine
 from railgauge.topo.values.near import did_you_mean
 
-RULES = found_in("railgauge.topo.findings.node", Rule)
+RULES: tuple[Rule | ComparisonRule, ...] = found_in("railgauge.topo.findings.node", Rule, ComparisonRule)
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
 
 
-def check(case: Case, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
+def check(
+    machine: Machine, rules: Sequence[Rule | ComparisonRule] = RULES, baseline: Baseline | None = None
+) -> tuple[Finding, ...]:
     """What the rules find, the worst first, each level in the order of the rules."""
-    found = [_placed(finding, case) for rule in rules for finding in examine(rule, case)]
+    since = SinceBaseline(machine=machine, baseline=baseline) if baseline else None
+    found = [_placed(finding, machine) for rule in rules for finding in examine(rule, machine, since)]
     return tuple(sorted(found, key=lambda finding: SHOWN.index(finding.level)))
 
 
-def _placed(finding: Finding, case: Case) -> Finding:
+def _placed(finding: Finding, machine: Machine) -> Finding:
     """With the host's name, and with the file of a line; a scanned machine has no lines."""
-    examined = case.machine.topology.path if case.reader is None and finding.line is not None else None
+    examined = machine.topology.path if machine.reader is None and finding.line is not None else None
     path = finding.path or examined
-    return replace(finding, host=case.host, path=path, line=finding.line if path else None)
+    return replace(finding, host=machine.host, path=path, line=finding.line if path else None)
 
 
-def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rule, ...]:
-    """The rules of up to a cost, by id; see `selected`."""
+def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rule | ComparisonRule, ...]:
+    """The rules by id, with their checks at a cost; see `selected`."""
     wanted = selected([rule.id for rule in RULES], only, skip)
-    return tuple(rule for rule in RULES if rule.id in wanted and (only or rule.cost <= cost))
+    return tuple(at_cost(rule, cost) for rule in RULES if rule.id in wanted)
 
 
 def selected(known: Sequence[str], only: Collection[str], skip: Collection[str]) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from railgauge.topo.facts.sources.nccl_settings import Setting
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import compared
 from railgauge.topo.findings.node.gdr_use import by_dma_buf
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import Node
 from railgauge.topo.nccl.settings.hca import plugin_off
 from railgauge.topo.nccl.settings.parameter import parameter
@@ -30,48 +30,48 @@ class Harm(NamedTuple):
     effect: str = ""
 
 
-def harm_of(case: Case, setting: Setting) -> Harm | None:
+def harm_of(machine: Machine, setting: Setting) -> Harm | None:
     """The harm of a setting in force; None without any."""
     judged = JUDGED.get(setting.name)
-    if judged is None or not setting.value or case.inventory is None:
+    if judged is None or not setting.value or machine.facts is None:
         return None
-    other = case.under(tuple(one for one in case.known_settings if one.name != setting.name))
-    return judged(case, other, setting)
+    other = machine.under(tuple(one for one in machine.known_settings if one.name != setting.name))
+    return judged(machine, other, setting)
 
 
-def _network(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _network(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """Sockets although there is RDMA, or RDMA without a port. Any other network belongs to a plugin."""
     if setting.name == "NCCL_NET" and setting.value.lower() == "ib":
-        if case.rdma_ports:
+        if machine.rdma_ports:
             return None
         return Harm(Level.FAIL, "no RDMA port is in use here: NCCL does not start")
     if setting.name == "NCCL_NET" and setting.value.lower() != "socket":
         return None
-    if not plugin_off(case.settings) or not other.rdma_ports:
+    if not plugin_off(machine.settings) or not other.rdma_ports:
         return None
     names = ", ".join(f"{port.name}:{port.rdma_port.number}" for port in other.rdma_ports)
     return Harm(Level.WARN, f"inter-node data uses TCP, although RDMA is available: {names}")
 
 
-def _peers(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _peers(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """P2P that the topology and the driver allow."""
-    left = with_p2p(case)
+    left = with_p2p(machine)
     lost = [pair for pair in with_p2p(other) if pair not in left]
     if not lost:
         return None
     message = f"{_named(lost)} use host memory, although P2P is available"
-    return Harm(Level.WARN, message, _loss(case, other, setting, nodes=1))
+    return Harm(Level.WARN, message, _loss(machine, other, setting, nodes=1))
 
 
-def with_p2p(case: Case) -> list[tuple[int | None, int | None]]:
+def with_p2p(machine: Machine) -> list[tuple[int | None, int | None]]:
     """The pairs of GPUs that NCCL uses P2P between, by their numbers."""
-    pairs = combinations(_in_order(case), 2)
-    return [(one.dev, two.dev) for one, two in pairs if case.table.peer_access(one.id, two.id).allowed]
+    pairs = combinations(_in_order(machine), 2)
+    return [(one.dev, two.dev) for one, two in pairs if machine.paths.peer_access(one.id, two.id).allowed]
 
 
-def _in_order(case: Case) -> list[Node]:
+def _in_order(machine: Machine) -> list[Node]:
     """The GPUs by their numbers."""
-    return sorted(case.system.gpus, key=lambda gpu: gpu.dev or 0)
+    return sorted(machine.system.gpus, key=lambda gpu: gpu.dev or 0)
 
 
 def _named(pairs: list[tuple[int | None, int | None]]) -> str:
@@ -79,57 +79,57 @@ def _named(pairs: list[tuple[int | None, int | None]]) -> str:
     return f"{', '.join(names)}{f' and {len(pairs) - FEW} more' if len(pairs) > FEW else ''}"
 
 
-def _shared_memory(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _shared_memory(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """Shared memory, which pairs without P2P need."""
-    joined = with_p2p(case)
-    every = [(one.dev, two.dev) for one, two in combinations(_in_order(case), 2)]
+    joined = with_p2p(machine)
+    every = [(one.dev, two.dev) for one, two in combinations(_in_order(machine), 2)]
     without = [pair for pair in every if pair not in joined]
-    if not parameter(case.settings, setting.name, 0) or not without:
+    if not parameter(machine.settings, setting.name, 0) or not without:
         return None
     return Harm(Level.WARN, f"{_named(without)} have no P2P, and exchange data over the network")
 
 
-def _relays(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _relays(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """Paths over another GPU's NVLinks, to a GPU (NVB) or to its NIC (PXN)."""
-    lost = _by_relay(other) - _by_relay(case)
+    lost = _by_relay(other) - _by_relay(machine)
     if not lost:
         return None
     level = Level.WARN if setting.name == "NCCL_NVB_DISABLE" else Level.INFO
     return Harm(level, f"{len(lost)} paths no longer go over the NVLinks of an intermediate GPU")
 
 
-def _by_relay(case: Case) -> set[tuple[str, str]]:
-    return {(one, other) for one, other, path in case.table if path.type in ("NVB", "PXN")}
+def _by_relay(machine: Machine) -> set[tuple[str, str]]:
+    return {(one, other) for one, other, path in machine.paths if path.type in ("NVB", "PXN")}
 
 
-def _gdr(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _gdr(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """GPUDirect RDMA between GPUs and the NICs that they use."""
-    lost = direct(other) - direct(case)
+    lost = direct(other) - direct(machine)
     if not lost:
         return None
     gpus = sorted({gpu for gpu, _, _ in lost})
     ways = {sending for _, _, sending in lost}
     which = "" if len(ways) > 1 else " for sending" if True in ways else " for receiving"
     message = f"no GPUDirect RDMA{which} for {len(gpus)} GPUs whose NICs are near enough"
-    return Harm(Level.WARN, message, _loss(case, other, setting, nodes=2) or "data is staged through host memory")
+    return Harm(Level.WARN, message, _loss(machine, other, setting, nodes=2) or "data is staged through host memory")
 
 
-def direct(case: Case, *, own: bool = True) -> set[tuple[str, str, bool]]:
+def direct(machine: Machine, *, own: bool = True) -> set[tuple[str, str, bool]]:
     """The GPUs and NICs that use GPUDirect RDMA, by direction (True: sending); `own`: with the NICs of a GPU alone."""
-    names = {port.name for port in case.rdma_ports}
+    names = {port.name for port in machine.rdma_ports}
     return {
         (gpu.id, net.id, sending)
-        for gpu in case.system.gpus
-        for net in (case.table.local_nets(gpu) if own and case.system.nets else case.system.nets)
+        for gpu in machine.system.gpus
+        for net in (machine.paths.local_nets(gpu) if own and machine.system.nets else machine.system.nets)
         for sending in (True, False)
-        if net.name in names and case.table.gpu_direct(gpu.id, net.id, sending=sending).on
+        if net.name in names and machine.paths.gpu_direct(gpu.id, net.id, sending=sending).on
     }
 
 
-def _dma_buf(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _dma_buf(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """DMA-BUF without a peer-memory module."""
-    inventory = case.inventory
-    off = parameter(case.settings, setting.name, 1) == 0
+    inventory = machine.facts
+    off = parameter(machine.settings, setting.name, 1) == 0
     if not off or inventory is None or inventory.gdr.peer_memory or not inventory.gpus or not other.rdma_ports:
         return None
     works, _ = by_dma_buf(other)
@@ -137,29 +137,29 @@ def _dma_buf(case: Case, other: Case, setting: Setting) -> Harm | None:
     return Harm(Level.WARN, message) if works else None
 
 
-def _choice(case: Case, other: Case, setting: Setting) -> Harm:
+def _choice(machine: Machine, other: Machine, setting: Setting) -> Harm:
     """A forced choice of algorithm or channels: a fault if the model predicts a loss."""
-    loss = _loss(case, other, setting, nodes=1 if len(case.system.gpus) > 1 else 2)
+    loss = _loss(machine, other, setting, nodes=1 if len(machine.system.gpus) > 1 else 2)
     return Harm(Level.WARN if loss else Level.INFO, "it forces one choice for every size and number of nodes", loss)
 
 
-def _bound(case: Case, other: Case, setting: Setting) -> Harm:
+def _bound(machine: Machine, other: Machine, setting: Setting) -> Harm:
     return Harm(Level.INFO, "it forces one choice for every job")
 
 
-def _loss(case: Case, other: Case, setting: Setting, *, nodes: int) -> str:
+def _loss(machine: Machine, other: Machine, setting: Setting, *, nodes: int) -> str:
     """The predictions with and without the setting; "" if it is not worse."""
-    found = compared(other, case, (f"{setting.name}={setting.value}",), nodes=nodes)
+    found = compared(other, machine, (f"{setting.name}={setting.value}",), nodes=nodes)
     if found is None or found.after.rows[-1].busbw_gb_per_s > LOSS * found.before.rows[-1].busbw_gb_per_s:
         return ""
     return f"{f'{nodes} such nodes: ' if nodes > 1 else ''}{found.statement}"
 
 
-def _nvls(case: Case, other: Case, setting: Setting) -> Harm | None:
+def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     """Reductions in the NVSwitches, from Hopper on."""
-    gpus = case.inventory.gpus if case.inventory else ()
+    gpus = machine.sources.gpus
     able = any(link.remote_kind == "switch" and link.up for gpu in gpus if gpu.sm >= HOPPER for link in gpu.links)
-    off = parameter(case.settings, setting.name, 1) == 0
+    off = parameter(machine.settings, setting.name, 1) == 0
     return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported") if off and able else None
 
 
@@ -167,7 +167,7 @@ CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"
 """Settings that force a choice that `graph predict` models."""
 BINDING = (*CHOICES, "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_GRAPH_FILE")
 """All settings that force one choice for all jobs, sizes and numbers of nodes."""
-JUDGED: dict[str, Callable[[Case, Case, Setting], Harm | None]] = {
+JUDGED: dict[str, Callable[[Machine, Machine, Setting], Harm | None]] = {
     **dict.fromkeys(("NCCL_IB_DISABLE", "NCCL_NET"), _network),
     **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"), _peers),
     "NCCL_SHM_DISABLE": _shared_memory,

@@ -7,15 +7,15 @@ from typing import Any
 from railgauge.topo.facts.sources.shared_memory import YOUNG_S
 from railgauge.topo.findings.cards.process import SHM_LEFTOVERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 MUCH = 0.25  # of /dev/shm: then it matters to the next job
 MB = 1_000_000
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    memory = case.evidence.shared_memory
+def _check(machine: Machine) -> Iterator[Finding]:
+    memory = machine.sources.shared_memory
     if memory is None or memory.error:
         yield RULE.unknown("/dev/shm", memory.error if memory else "its contents were not captured")
         return

@@ -7,9 +7,9 @@ from itertools import pairwise
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.process import SHM_TOO_SMALL
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import planned
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 
 SEGMENT_BYTES = 9_637_888
 """One connection of one channel: the buffers of all three protocols. NCCL prints it when there is no room for it
@@ -20,18 +20,18 @@ CONTAINERS = 64 << 20  # what a container gets unless it asks for more (docker r
 MB = 1_000_000
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    memory = case.evidence.shared_memory
+def _check(machine: Machine) -> Iterator[Finding]:
+    memory = machine.sources.shared_memory
     if memory is None:
         yield RULE.unknown("/dev/shm", "its size was not captured")
     elif memory.error:
         yield RULE.unknown("/dev/shm", memory.error)
     else:
-        hops = _hops_without_p2p(case)
+        hops = _hops_without_p2p(machine)
         least, most = (hops * channels * SEGMENT_BYTES for channels in (LEAST_CHANNELS, MOST_CHANNELS))
-        channels = _channels(case) if least <= memory.free_bytes < most else LEAST_CHANNELS
+        channels = _channels(machine) if least <= memory.free_bytes < most else LEAST_CHANNELS
         need = hops * channels * SEGMENT_BYTES
-        enough = CONTAINERS + 1 if len(case.system.gpus) > 1 else SEGMENT_BYTES
+        enough = CONTAINERS + 1 if len(machine.system.gpus) > 1 else SEGMENT_BYTES
         if memory.free_bytes < max(need, enough):
             yield RULE.finding(
                 _level(memory.free_bytes, need),
@@ -57,21 +57,21 @@ def _told(hops: int, need: int) -> str:
     return "NCCL uses P2P here, but other programs of a job need more"
 
 
-def _channels(case: Case) -> int:
+def _channels(machine: Machine) -> int:
     """The number of channels that NCCL would run."""
     from railgauge.topo.predict.nccl_model import channels_most
 
     try:
-        return max(LEAST_CHANNELS, channels_most(planned(case)))
+        return max(LEAST_CHANNELS, channels_most(planned(machine)))
     except Error:
         return LEAST_CHANNELS
 
 
-def _hops_without_p2p(case: Case) -> int:
+def _hops_without_p2p(machine: Machine) -> int:
     """Neighbours in a ring of all GPUs that cannot reach each other's memory, in both directions."""
-    gpus = [gpu.id for gpu in case.system.gpus]
+    gpus = [gpu.id for gpu in machine.system.gpus]
     ring = [*pairwise(gpus), *([(gpus[-1], gpus[0])] if len(gpus) > 2 else [])]
-    return 2 * sum(1 for one, other in ring if not case.table.peer_access(one, other).allowed)
+    return 2 * sum(1 for one, other in ring if not machine.paths.peer_access(one, other).allowed)
 
 
 RULE = Rule(card=SHM_TOO_SMALL, check=_check)

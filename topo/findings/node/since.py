@@ -36,7 +36,7 @@ def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: C
     """The findings of a machine `host` compared with a baseline; `rules` are the requested ids."""
     then = [one for one in baseline.findings if one.id in rules and one.id not in COMPARING]
     before = _worst(then, baseline.host)
-    partial = baseline.case is None  # then a rule without findings may not have existed
+    partial = baseline.machine is None  # then a rule without findings may not have existed
     now = tuple(replace(one, since=_since(one, _key(one, host), before, partial=partial)) for one in findings)
     keys = {_key(one, host) for one in now if one.level in TOLD}
     blind = {one.id for one in now if one.level is Level.UNKNOWN}

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_NOMATCH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.interfaces import choose, matches
 
 SETTING = "NCCL_SOCKET_IFNAME"
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    setting = case.settings.get(SETTING, "")
-    names = case.interface_names
+def _check(machine: Machine) -> Iterator[Finding]:
+    setting = machine.settings.get(SETTING, "")
+    names = machine.interface_names
     if len(setting) < 2:  # NCCL ignores a value of one character
         return
     if names is None:

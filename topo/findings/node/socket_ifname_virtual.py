@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.interfaces import choose
 
 SETTING = "NCCL_SOCKET_IFNAME"
@@ -20,15 +20,15 @@ LINK_LOCAL = "169.254."  # RFC 3927
 KINDS = ("bridge", "vxlan", "wireguard", "geneve", "tun")  # DEVTYPE; bonds, VLANs and macvlans lead outside
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    names = case.interface_names
+def _check(machine: Machine) -> Iterator[Finding]:
+    names = machine.interface_names
     if names is None:
-        yield RULE.unknown(case.host, "the addresses of its interfaces are unknown")
+        yield RULE.unknown(machine.host, "the addresses of its interfaces are unknown")
         return
-    chosen = choose(names, case.settings.get(SETTING))
-    real = [name for name in names if not _is_virtual(case, name)]
+    chosen = choose(names, machine.settings.get(SETTING))
+    real = [name for name in names if not _is_virtual(machine, name)]
     for place, name in enumerate(chosen):
-        if _is_virtual(case, name):
+        if _is_virtual(machine, name):
             serious = place == 0 and bool(real)
             yield RULE.finding(
                 Level.WARN if serious else Level.INFO,
@@ -47,9 +47,9 @@ def _instead(real: list[str]) -> str:
     return f"though {real[0]} leads outside ({SETTING}={shlex.quote(f'={real[0]}')})"
 
 
-def _is_virtual(case: Case, name: str) -> bool:
+def _is_virtual(machine: Machine, name: str) -> bool:
     """Whether it leads only to this machine or an overlay. The only interface of a container does not count."""
-    interfaces = case.inventory.interfaces if case.inventory else ()
+    interfaces = machine.sources.interfaces
     found = next((one for one in interfaces if one.name == name), None)
     ipv4 = [address for address in (found.addresses if found else ()) if ":" not in address]
     if ipv4 and all(address.startswith(LINK_LOCAL) for address in ipv4):

@@ -7,34 +7,33 @@ from dataclasses import replace
 from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.findings.topology_file import (
     busid_duplicate,
     nvlink_self_target,
     pcie_bridge_bogus,
 )
-from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.machine import Machine
 
 OF_THEIR_OWN = (pcie_bridge_bogus.RULE.id, nvlink_self_target.RULE.id, busid_duplicate.RULE.id)
 
 
-def _check(case: Case) -> Iterator[Finding]:
-    if case.named_file_unknown:
-        yield RULE.unknown(case.host, str(Need.SETTINGS))
+def _check(machine: Machine) -> Iterator[Finding]:
+    if machine.topo_file_unknown:
+        yield RULE.unknown(machine.host, str(Need.SETTINGS))
         return
     try:
-        file = case.named_file
+        file = machine.file_in_force
     except InputError as error:
         yield RULE.finding(Level.FAIL, error.path or "", f"NCCL cannot use the file: {error}", effect="NCCL stops")
         return
     if file is not None:
-        yield from _worst(replace(file, machine=None), ())
-    if case.reader is None:
-        yield from _worst(case.alone, OF_THEIR_OWN)
+        yield from _worst(Machine(topology=file.topology, topo_file=file.topo_file), ())
+    if machine.reader is None:
+        yield from _worst(machine, OF_THEIR_OWN)
 
 
-def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
+def _worst(file: Machine, told: Collection[str]) -> Iterator[Finding]:
     """The linter's faults of the file itself, under this rule's id, without those of other rules."""
     from railgauge.topo.findings.topology_file.rules import lint
 

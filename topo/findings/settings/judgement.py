@@ -21,12 +21,12 @@ from railgauge.topo.findings.node import (
     socket_ifname_nomatch,
     socket_ifname_virtual,
 )
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.findings.node.setting_harm import direct, harm_of, with_p2p
 from railgauge.topo.findings.settings.other_programs import judged_other
 from railgauge.topo.findings.settings.selection import Selection, select
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.nccl.settings.validity import fault_of, is_default
 
@@ -55,52 +55,52 @@ class Judgement:
     failure: Finding | None = None
 
 
-def judge(case: Case, setting: Setting) -> Judgement:
+def judge(machine: Machine, setting: Setting) -> Judgement:
     """The effect of a setting on its machine."""
-    now = select(case, case.settings)
-    rest = {name: value for name, value in case.settings.items() if name != setting.name}
-    other = select(case, rest)
+    now = select(machine, machine.settings)
+    rest = {name: value for name, value in machine.settings.items() if name != setting.name}
+    other = select(machine, rest)
     failure = None
     try:
-        opinion = _opinion(case, setting, now, other)
+        opinion = _opinion(machine, setting, now, other)
     except Error:
         raise
     except Exception as error:
-        failure = failed(setting.name, case.host, error)
+        failure = failed(setting.name, machine.host, error)
         opinion = Opinion(verdict=SettingVerdict.UNKNOWN, why=failure.message)
     return Judgement(setting=setting, opinion=opinion, without=_without(setting, other), failure=failure)
 
 
-def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+def _opinion(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if not setting.name.startswith(PREFIX):
-        return judged_other(case, setting)
+        return judged_other(machine, setting)
     if not setting.value:
         return Opinion(verdict=SettingVerdict.HARMLESS, why="it is empty, which equals not set")
     if fault := fault_of(setting):
         verdict = SettingVerdict.IGNORED if fault.ignored else SettingVerdict.HARMFUL
         rule = nccl_setting_ignored.RULE if fault.ignored else nccl_setting_invalid.RULE
         return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
-    if finding := _finding(case, setting):
+    if finding := _finding(machine, setting):
         return Opinion(verdict=SettingVerdict.HARMFUL, why=finding.message, finding=finding.id)
-    if opinion := _harmful(case, setting):
+    if opinion := _harmful(machine, setting):
         return opinion
     special = SPECIAL.get(setting.name)
-    return (special(case, setting, now, other) if special else None) or _plain(setting)
+    return (special(machine, setting, now, other) if special else None) or _plain(setting)
 
 
-def _finding(case: Case, setting: Setting) -> Finding | None:
+def _finding(machine: Machine, setting: Setting) -> Finding | None:
     """The worst finding of the rules about a setting."""
-    found = [finding for rule in RULES.get(setting.name, ()) for finding in rule.check(case)]
+    found = [finding for rule in RULES.get(setting.name, ()) for finding in rule.check(machine)]
     own = [one for one in found if setting.name != ORDERING or one.subject == ORDERING]
     bad = [one for one in own if one.level in (Level.FAIL, Level.WARN)]
     return min(bad, key=lambda one: one.level is not Level.FAIL, default=None)
 
 
-def _harmful(case: Case, setting: Setting) -> Opinion | None:
+def _harmful(machine: Machine, setting: Setting) -> Opinion | None:
     """The harm that it does on the machine."""
     of_file = setting.is_of_file
     rule = conf_file_forgotten.RULE if of_file else nccl_setting_harmful.RULE
-    harm = conf_file_forgotten.harm_in_file(case, setting) if of_file else harm_of(case, setting)
+    harm = conf_file_forgotten.harm_in_file(machine, setting) if of_file else harm_of(machine, setting)
     if harm is None or harm.level is Level.INFO:
         return None
     why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
@@ -114,14 +114,14 @@ def _plain(setting: Setting) -> Opinion:
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=known.meaning)
 
 
-def _interfaces(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+def _interfaces(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if now.interfaces is None:
         return Opinion(verdict=SettingVerdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     verdict = SettingVerdict.HARMLESS if now.interfaces == other.interfaces else SettingVerdict.EFFECTIVE
     return Opinion(verdict=verdict, why=f"it selects {', '.join(now.interfaces)}")
 
 
-def _hca(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+def _hca(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
     names, all_names = [port.name for port in now.ports], [port.name for port in other.ports]
     if not all_names:
         return Opinion(verdict=SettingVerdict.HARMLESS, why="no RDMA port is in use")
@@ -130,7 +130,7 @@ def _hca(case: Case, setting: Setting, now: Selection, other: Selection) -> Opin
     return Opinion(verdict=verdict, why=f"it selects {', '.join(names)}" + (f", not {', '.join(left)}" if left else ""))
 
 
-def _gid(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+def _gid(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
     roce = [port for port in now.ports if port.link_layer == "Ethernet"]
     if not roce:
         return Opinion(verdict=SettingVerdict.HARMLESS, why="no RoCE port is in use, and InfiniBand does not read it")
@@ -144,7 +144,7 @@ def _gid(case: Case, setting: Setting, now: Selection, other: Selection) -> Opin
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
 
 
-def _for_rdma(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+def _for_rdma(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Numbers for RDMA, which are not read if no port is in use."""
     if not now.ports:
         return Opinion(verdict=SettingVerdict.HARMLESS, why="no RDMA port is in use, so it is not read")
@@ -167,53 +167,53 @@ def _of_rdma(name: str, number: int, now: Selection) -> str:
     return KNOWN[name].meaning
 
 
-def _switch(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+def _switch(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """A setting that disables a part of NCCL which this machine does not use."""
     if not parameter({setting.name: setting.value}, setting.name, 0):
         return None
     return Opinion(verdict=SettingVerdict.HARMLESS, why="it disables what this machine does not have")
 
 
-def _net(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+def _net(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
     if setting.value.lower() in ("ib", "socket"):
         return Opinion(verdict=SettingVerdict.HARMLESS, why="NCCL would choose it anyway")
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"the network plugin named {setting.value}, if it exists")
 
 
-def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+def _reach(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Distance limits of P2P and GPUDirect RDMA that change nothing."""
-    rest = case.under(tuple(one for one in case.known_settings if one.name != setting.name))
+    rest = machine.under(tuple(one for one in machine.known_settings if one.name != setting.name))
     if setting.name == "NCCL_P2P_LEVEL":
-        same, what = with_p2p(case) == with_p2p(rest), "P2P between the same GPUs"
+        same, what = with_p2p(machine) == with_p2p(rest), "P2P between the same GPUs"
     else:
-        same = direct(case, own=False) == direct(rest, own=False)
+        same = direct(machine, own=False) == direct(rest, own=False)
         what = "GPUDirect RDMA between the same GPUs and NICs"
     return Opinion(verdict=SettingVerdict.HARMLESS, why=f"without it there is {what}") if same else None
 
 
-def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+def _for_sockets(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     """Numbers of the socket transport, which carries no data if RDMA does."""
     return (
         Opinion(verdict=SettingVerdict.HARMLESS, why="RDMA carries the data, so it is not read") if now.ports else None
     )
 
 
-def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
-    path = in_folder(case.reader, setting.value) if case.reader else setting.value
-    if case.reader is None or not case.reader.knows(path):
+def _topo_file(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    path = in_folder(machine.reader, setting.value) if machine.reader else setting.value
+    if machine.reader is None or not machine.reader.knows(path):
         return Opinion(verdict=SettingVerdict.UNKNOWN, why="the file can be checked on the machine only")
-    if case.reader.realpath(path) is None:
+    if machine.reader.realpath(path) is None:
         return Opinion(verdict=SettingVerdict.HARMFUL, why=f"{setting.value} does not exist: NCCL continues without it")
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why="NCCL starts from it; check it with railgauge topo lint")
 
 
-def _debug(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+def _debug(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
     if setting.value.upper() != "TRACE":
         return None
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"calls and steps are printed if {SEE_DEBUG}")
 
 
-SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | None]] = {
+SPECIAL: dict[str, Callable[[Machine, Setting, Selection, Selection], Opinion | None]] = {
     IFNAME: _interfaces,
     HCA: _hca,
     GID: _gid,

@@ -2,8 +2,8 @@
 """Settings of other programs that are set beside NCCL's: Gloo, PyTorch, TensorPipe, UCX."""
 
 from railgauge.topo.facts.sources.nccl_settings import Setting
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
+from railgauge.topo.machine import Machine
 
 WHOLE_NAMES = {"GLOO_SOCKET_IFNAME": "Gloo", "TP_SOCKET_IFNAME": "TensorPipe"}
 PYTORCH = (
@@ -17,38 +17,38 @@ PYTORCH = (
 TORCH, UCX = "TORCH_NCCL_", "UCX_NET_DEVICES"
 
 
-def judged_other(case: Case, setting: Setting) -> Opinion:
+def judged_other(machine: Machine, setting: Setting) -> Opinion:
     """The effect of such a setting on this machine."""
     if setting.name in WHOLE_NAMES:
-        return _interfaces(case, setting)
+        return _interfaces(machine, setting)
     if setting.name == UCX:
-        return _ucx(case, setting)
+        return _ucx(machine, setting)
     known = setting.name.removeprefix(TORCH) in PYTORCH
     if known:
         return Opinion(verdict=SettingVerdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
     return Opinion(verdict=SettingVerdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
 
 
-def _interfaces(case: Case, setting: Setting) -> Opinion:
+def _interfaces(machine: Machine, setting: Setting) -> Opinion:
     """A list of whole names, where NCCL's has prefixes."""
     program = WHOLE_NAMES[setting.name]
     names = setting.value.split(",")
-    if case.interface_names is None:
+    if machine.interface_names is None:
         return Opinion(verdict=SettingVerdict.UNKNOWN, why="the addresses of its interfaces are unknown")
-    missing = [name for name in names if name not in case.interface_names]
+    missing = [name for name in names if name not in machine.interface_names]
     if missing:
-        here = ", ".join(case.interface_names)
+        here = ", ".join(machine.interface_names)
         why = f"{program} requires full interface names; without address: {', '.join(missing)} (available: {here})"
         return Opinion(verdict=SettingVerdict.HARMFUL, why=why)
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"{program} uses {', '.join(names)}; NCCL does not read it")
 
 
-def _ucx(case: Case, setting: Setting) -> Opinion:
+def _ucx(machine: Machine, setting: Setting) -> Opinion:
     """Ports as mlx5_0:1, interfaces, or all."""
-    devices = case.inventory.rdma if case.inventory else ()
-    there = {f"{one.name}:{port.number}" for one in devices for port in one.ports} | {*(case.interface_names or ())}
+    devices = machine.sources.rdma
+    there = {f"{one.name}:{port.number}" for one in devices for port in one.ports} | {*(machine.interface_names or ())}
     missing = [name for name in setting.value.split(",") if name not in there and name != "all"]
-    if missing and case.interface_names is None:
+    if missing and machine.interface_names is None:
         return Opinion(verdict=SettingVerdict.UNKNOWN, why="the addresses of its interfaces are unknown")
     if missing:
         why = f"UCX requires ports as mlx5_0:1 or interfaces; not found: {', '.join(missing)}"

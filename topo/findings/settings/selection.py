@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.settings.gid import ipv4
 from railgauge.topo.nccl.settings.hca import plugin_off
@@ -34,19 +34,19 @@ class Selection:
     ports: tuple[ChosenPort, ...]
 
 
-def select(case: Case, settings: Mapping[str, str]) -> Selection:
+def select(machine: Machine, settings: Mapping[str, str]) -> Selection:
     """NCCL's selection under these settings."""
-    names = case.interface_names
+    names = machine.interface_names
     return Selection(
         interfaces=None if names is None else choose(names, settings.get("NCCL_SOCKET_IFNAME")),
-        ports=tuple(map(_chosen, _ports(case, settings))),
+        ports=tuple(map(_chosen, _ports(machine, settings))),
     )
 
 
-def _ports(case: Case, settings: Mapping[str, str]) -> tuple[NcclPort, ...]:
-    if case.inventory is None or plugin_off(settings):
+def _ports(machine: Machine, settings: Mapping[str, str]) -> tuple[NcclPort, ...]:
+    if machine.facts is None or plugin_off(settings):
         return ()
-    return nccl_ports(case.inventory.rdma, read_ib_settings(settings), case.verbs)
+    return nccl_ports(machine.facts.rdma, read_ib_settings(settings), machine.sources.verbs)
 
 
 def _chosen(port: NcclPort) -> ChosenPort:

@@ -9,19 +9,21 @@ from typing import Any
 
 from railgauge.topo.findings.cards.topology_file import AFFINITY_MASK_WRONG
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.spans import listed
+from railgauge.topo.xml.placed_element import PlacedElement
 
 CORES_A_NODE = 8  # no server has fewer in a NUMA node
 FEW = 8  # at most this many of the nodes that share a core are named
 FAR = "ranks are bound to cores of another socket: host buffers and proxies cross the link between the sockets"
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     masks: list[tuple[PlacedElement, frozenset[int]]] = []
-    for cpu in file.all("cpu"):
+    for cpu in file.topology.placed("cpu"):
         text = cpu.get("affinity")
         if text is None:
             continue  # NCCL reads it from sysfs
@@ -85,11 +87,11 @@ def _order(masks: list[tuple[PlacedElement, frozenset[int]]]) -> Iterator[Findin
             yield _finding(cpu, message, FAR, cores=_list(cores))
 
 
-def _against(file: TopoFile, masks: list[tuple[PlacedElement, frozenset[int]]]) -> Iterator[Finding]:
+def _against(file: Machine, masks: list[tuple[PlacedElement, frozenset[int]]]) -> Iterator[Finding]:
     """The file's masks compared with the machine's cores, by node; a VM of one node hides its host's sockets."""
     real = _machine_cores(file)
     shows_sockets = sum(map(bool, real.values())) > 1 or len(masks) == 1
-    if file.machine and masks and not any(real.values()):
+    if file.beside and masks and not any(real.values()):
         message = "the NUMA nodes of the machine are unknown: masks not compared"
         missing = "/sys/devices/system/node"
         yield RULE.at(masks[0][0], Level.UNKNOWN, message, subject=_node(masks[0][0]), fix=False, missing=missing)
@@ -103,11 +105,11 @@ def _against(file: TopoFile, masks: list[tuple[PlacedElement, frozenset[int]]]) 
             yield _finding(cpu, message, effect, file=_list(cores), machine=_list(there))
 
 
-def _machine_cores(file: TopoFile) -> dict[int | None, frozenset[int]]:
+def _machine_cores(file: Machine) -> dict[int | None, frozenset[int]]:
     """The cores of each NUMA node; of a machine that is a topology file, the first mask of each numaid."""
-    nodes = file.machine.topology.numa if file.machine else ()
+    nodes = file.beside.topology.numa if file.beside else ()
     known: dict[int | None, frozenset[int]] = {node.id: frozenset(node.cpus) for node in nodes}
-    for cpu in file.on_machine("cpu"):
+    for cpu in on_machine(file, "cpu"):
         if cpu.number("numaid") not in known:
             known[cpu.number("numaid")] = _cores(cpu.get("affinity") or "") or frozenset()
     return known

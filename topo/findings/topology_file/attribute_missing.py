@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import ATTRIBUTE_MISSING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile, place
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement, place
 
 NEVER_FILLED = {
     ("pci", "busid"): "NCCL does not find the device, and detects its place as without a file",
@@ -41,10 +42,10 @@ DEMANDED = {"pci": ("class", "link_speed", "link_width"), "cpu": ("arch", "vendo
 MODELLED = ("GenuineIntel", "CentaurHauls", "  Shanghai  ")  # of these NCCL 2.21 reads family and model
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     told: dict[tuple[str, str], list[PlacedElement]] = {}
-    gpus = Counter(pci.host for pci in file.all("pci") if pci.is_gpu)
-    for placed in file.elements:
+    gpus = Counter(pci.host for pci in file.topology.placed("pci") if pci.is_gpu)
+    for placed in file.topology.elements:
         for (name, key), effect in NEVER_FILLED.items():
             if placed.name == name and placed.get(key) is None:
                 yield _fatal(placed, key, f"<{name}> lacks {key}", effect)

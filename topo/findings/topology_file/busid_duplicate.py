@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import BUSID_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     first: dict[tuple[str, int], PlacedElement] = {}
-    for pci in file.all("pci"):
+    for pci in file.topology.placed("pci"):
         if pci.get("busid") is None:
             continue
         known = first.setdefault(pci.key, pci)

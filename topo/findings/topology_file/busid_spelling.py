@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import BUSID_SPELLING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 
 FOUND = re.compile(r"([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 PARTS = re.compile(r"(?:([0-9a-f]+):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-9a-f])", re.IGNORECASE)
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    for pci in file.all("pci"):
+def _check(file: Machine) -> Iterator[Finding]:
+    for pci in file.topology.placed("pci"):
         text = pci.get("busid")
         if text is None or FOUND.fullmatch(text):
             continue

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import C2C_UNEVEN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     speeds: dict[tuple[str, int], float] = {}
-    for link in file.all("c2c"):
+    for link in file.topology.placed("c2c"):
         mb_per_s = (link.number("bw") or 0) * (link.number("count") or 0)  # `ncclTopoAddC2c`
         speeds[link.key] = mb_per_s / 1000
     best: dict[tuple[str, int], float] = {}

@@ -7,17 +7,18 @@ NCCL uses the class (`ncclTopoAddPci`, `kvDictPciClass`); sysfs overrides the fi
 import re
 from collections.abc import Iterator
 
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.findings.cards.topology_file import CLASS_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK
+from railgauge.topo.xml.placed_element import PlacedElement
 
 CLASS = re.compile(r"0x[0-9a-fA-F]{2}([0-9a-fA-F]{4})?")
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    for pci in file.all("pci"):
+def _check(file: Machine) -> Iterator[Finding]:
+    for pci in file.topology.placed("pci"):
         kind = pci.get("class")
         if kind is not None and (told := _wrong(pci, kind)):
             level, message, effect = told

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import CPU_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
+from railgauge.topo.xml.placed_element import PlacedElement
 
 ARCHITECTURES = ("x86_64", "arm64", "ppc64")  # `kvDictCpuArch`
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    cpus = Counter(cpu.host for cpu in file.all("cpu"))
-    for cpu in file.all("cpu"):
+def _check(file: Machine) -> Iterator[Finding]:
+    cpus = Counter(cpu.host for cpu in file.topology.placed("cpu"))
+    for cpu in file.topology.placed("cpu"):
         if _speed(cpu) < LOCAL_GB_PER_S or cpu.get("arch") is None or _only_vendor_missing(cpu):
             continue
         several = cpus[cpu.host] > 1

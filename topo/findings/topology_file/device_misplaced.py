@@ -5,14 +5,16 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import DEVICE_MISPLACED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    real = {pci.key[1]: _node(pci) for pci in file.on_machine("pci")}
+def _check(file: Machine) -> Iterator[Finding]:
+    real = {pci.key[1]: _node(pci) for pci in on_machine(file, "pci")}
     moved: dict[tuple[str, str], list[PlacedElement]] = {}
-    for pci in file.all("pci"):
+    for pci in file.topology.placed("pci"):
         here, there = _node(pci), real.get(pci.key[1], "-1")
         if (pci.is_gpu or pci.is_nic) and there not in ("-1", here):
             moved.setdefault((here, there), []).append(pci)

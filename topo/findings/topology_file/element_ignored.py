@@ -6,16 +6,18 @@ from itertools import pairwise
 
 from railgauge.topo.findings.cards.topology_file import ELEMENT_IGNORED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile, place
+from railgauge.topo.findings.topology_file.inspected_file import as_written
 from railgauge.topo.findings.topology_file.known_attributes import ATTRIBUTES, MARKS
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.topo_file import HOLDS
 from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     told: set[str] = set()
-    for placed in place(file.topology.root):
+    for placed in as_written(file).elements:
         strangers = [inner for outer, inner in pairwise((*placed.around, placed.element)) if _skipped(inner, outer)]
         if not strangers:
             yield from _attributes(placed, told)

@@ -5,15 +5,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import GPU_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus
+from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    real = {gpu.key[1]: gpu for gpu in file.on_machine("gpu")}
-    untold = {gpu.bus_id for gpu in file.inventory.gpus if gpu.gdr is None} if file.inventory else set()
+def _check(file: Machine) -> Iterator[Finding]:
+    real = {gpu.key[1]: gpu for gpu in on_machine(file, "gpu")}
+    untold = {gpu.bus_id for gpu in file.facts.gpus if gpu.gdr is None} if file.facts else set()
     for key, gpu in gpus(file).items():
         there = real.get(key[1])
         for attribute in ("sm", "dev", "gdr") if there else ():

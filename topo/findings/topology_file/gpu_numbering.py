@@ -8,16 +8,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import GPU_NUMBERING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 IN_ORDER = "ranks are numbered in the file's order instead"
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     ranks: dict[int, PlacedElement] = {}
     devs: dict[tuple[str, int], PlacedElement] = {}
-    for gpu in file.all("gpu"):
+    for gpu in file.topology.placed("gpu"):
         rank, dev = gpu.number("rank"), gpu.number("dev")
         if rank is not None and rank >= 0 and (known := ranks.setdefault(rank, gpu)) is not gpu:
             yield _taken(gpu, known, "rank", rank, IN_ORDER)

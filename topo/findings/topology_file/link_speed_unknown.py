@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import LINK_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.xml.placed_element import PlacedElement
 
 NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*GT/?s?", re.IGNORECASE)
 SPELLED = {2.5: "2.5 GT/s PCIe", 5.0: "5.0 GT/s PCIe", 8.0: "8.0 GT/s PCIe"} | {
@@ -20,9 +21,9 @@ SPELLED = {2.5: "2.5 GT/s PCIe", 5.0: "5.0 GT/s PCIe", 8.0: "8.0 GT/s PCIe"} | {
 }
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     unreadable: list[PlacedElement] = []
-    for pci in file.all("pci"):
+    for pci in file.topology.placed("pci"):
         speed = pci.get("link_speed")
         if speed is None or any(speed.startswith(key) for key, _ in bandwidth.PCI_LANE):
             continue

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import LINK_WIDTH_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.xml.placed_element import PlacedElement
 
 WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # PCIe base specification, link capabilities
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     unknown: list[PlacedElement] = []
-    for pci in file.all("pci"):
+    for pci in file.topology.placed("pci"):
         width = pci.get("link_width")
         if width is not None and not width.strip(" 0"):
             unknown.append(pci)

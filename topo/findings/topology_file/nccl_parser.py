@@ -18,11 +18,10 @@ tests/topo/nccl_topo_file.json holds what NCCL 2.28.9 itself answered to some of
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.nccl.detect.topo_file import HOLDS
+from railgauge.topo.nccl.detect.topo_file import HOLDS, MOST_ATTRIBUTES
 from railgauge.topo.xml.text import BYTE_ORDER_MARK
 
 LONGEST = 254  # MAX_STR_LEN - 1: the parser fails beyond it, terminator included
-MOST_ATTRIBUTES = 16  # MAX_ATTR_COUNT
 MOST_CHILDREN = 128
 BLANK = b" \n\r"
 ENDS_TOKEN = b" >/\n\r"

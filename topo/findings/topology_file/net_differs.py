@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from railgauge.topo.findings.cards.topology_file import NET_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
-from railgauge.topo.findings.topology_file.present import nics_there
+from railgauge.topo.findings.topology_file.present import nics_there, on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.nics import Nic, read_nics
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.placed_element import PlacedElement
 
 WIRE = ("guid", "port")
 GDR = {
@@ -24,11 +24,11 @@ GDR = {
 }
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    if file.machine is None:
+def _check(file: Machine) -> Iterator[Finding]:
+    if file.beside is None:
         return
-    named = [net for net in file.all("net") if net.get("name")]
-    real = _told(file.machine, file)
+    named = [net for net in file.topology.placed("net") if net.get("name")]
+    real = _told(file.beside, file)
     if not real:
         yield from _silent(named, "NICs", "it reports none")
         return
@@ -39,10 +39,10 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     yield from _wires(pairs)
 
 
-def _told(machine: Machine, file: TopoFile) -> dict[str | None, PlacedElement]:
+def _told(machine: Machine, file: Machine) -> dict[str | None, PlacedElement]:
     """The machine's NICs by name, each with the attributes known on the machine."""
     if machine.reader is None:
-        return {net.get("name"): net for net in file.on_machine("net")}
+        return {net.get("name"): net for net in on_machine(file, "net")}
     nics, _ = read_nics(machine.reader, machine.environment)
     return {nic.name: PlacedElement(element=_element(nic), around=()) for nic in nics}
 
@@ -52,7 +52,7 @@ def _element(nic: Nic) -> Element:
     return Element(name="net", attributes=known)
 
 
-def _unknown_names(file: TopoFile, nets: list[PlacedElement]) -> Iterator[Finding]:
+def _unknown_names(file: Machine, nets: list[PlacedElement]) -> Iterator[Finding]:
     """NICs of existing devices by a name that NCCL does not find on the machine; see topo_file_stale.py."""
     present, there = _interfaces(file), nics_there(file)
     for net in nets:
@@ -65,9 +65,9 @@ def _unknown_names(file: TopoFile, nets: list[PlacedElement]) -> Iterator[Findin
             yield RULE.at(net, Level.WARN, message, effect=effect, name=name)
 
 
-def _interfaces(file: TopoFile) -> set[str]:
+def _interfaces(file: Machine) -> set[str]:
     """Names of RDMA devices and network interfaces, in use or not."""
-    inventory = file.inventory
+    inventory = file.facts
     return {*(one.name for one in inventory.rdma), *(one.name for one in inventory.interfaces)} if inventory else set()
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NET_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     first: dict[tuple[str, str, str], PlacedElement] = {}
-    for net in file.all("net"):
+    for net in file.topology.placed("net"):
         if net.get("net") == "0":
             continue  # a port that is part of a merged NIC
         for key in ("dev", "name"):

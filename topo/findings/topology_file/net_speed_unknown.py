@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NET_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    for net in file.all("net"):
+def _check(file: Machine) -> Iterator[Finding]:
+    for net in file.topology.placed("net"):
         speed = net.number("speed")
         if net.get("dev") is None or net.get("net") == "0" or (speed is not None and speed > 0):
             continue

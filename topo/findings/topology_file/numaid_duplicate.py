@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NUMAID_DUPLICATE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     first: dict[tuple[str, int], PlacedElement] = {}
-    for cpu in file.all("cpu"):
+    for cpu in file.topology.placed("cpu"):
         numa = cpu.number("numaid")
         if numa is None:
             continue

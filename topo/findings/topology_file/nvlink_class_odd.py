@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_CLASS_ODD
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, to_gpu
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.values.busid import to_number
 
 BRIDGES = ("0x0680",)  # other bridge: NVSwitches and the NVLink bridge of a POWER CPU
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     known = gpus(file)
-    for link in file.all("nvlink"):
+    for link in file.topology.placed("nvlink"):
         kind = link.get("tclass")
         if kind is None or to_gpu(link):
             continue

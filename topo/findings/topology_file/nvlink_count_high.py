@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from railgauge.topo.facts.sources.nvml import max_nvlinks
 from railgauge.topo.findings.cards.topology_file import NVLINK_COUNT_HIGH
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, totals
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     counts = totals(file)
     for key, gpu in gpus(file).items():
         most = max_nvlinks(sm(gpu))

@@ -5,18 +5,19 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, sm
+from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    if file.machine is None:
+def _check(file: Machine) -> Iterator[Finding]:
+    if file.beside is None:
         return
     wired = {key: gpu for key, gpu in gpus(file).items() if gpu.holds("nvlink")}
-    if wired and (why := _unanswered(file.machine)):
+    if wired and (why := _unanswered(file.beside)):
         message = f"the NVLinks of the machine are unknown: {why}; check that nvidia-smi answers"
         first = next(iter(wired.values()))
         yield RULE.at(first, Level.UNKNOWN, message, fix=False, missing="NVML")
@@ -30,8 +31,8 @@ def _unanswered(machine: Machine) -> str | None:
     return None if nvml is None else nvml.get("error")
 
 
-def _compare(wired: dict[tuple[str, int], PlacedElement], file: TopoFile) -> Iterator[Finding]:
-    real = {gpu.key[1]: gpu for gpu in file.on_machine("gpu")}
+def _compare(wired: dict[tuple[str, int], PlacedElement], file: Machine) -> Iterator[Finding]:
+    real = {gpu.key[1]: gpu for gpu in on_machine(file, "gpu")}
     for key, gpu in wired.items():
         there = real.get(key[1])
         if there is None or (one := _links(gpu)) == (other := _links(there)):

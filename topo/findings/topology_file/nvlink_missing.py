@@ -11,20 +11,20 @@ from typing import Any
 from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import NvlinkState, Reason
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     placed = gpus(file)
-    few = [state for state in nvlink_states(file.heard).values() if state.reason is Reason.SIBLINGS]
+    few = [state for state in nvlink_states(file.topology).values() if state.reason is Reason.SIBLINGS]
     yield from (as_finding(RULE, state, placed[state.gpu.key].line) for state in few)
     told = {state.gpu.key[1] for state in few}
-    there = nvlink_states(file.machine.topology, file.inventory) if file.machine and file.inventory else {}
+    there = nvlink_states(file.beside.topology, file.facts) if file.beside and file.facts else {}
     down = {state.gpu.key[1]: state for state in there.values() if state.is_fault and not state.peer}
     for (_, number), gpu in placed.items():
         if number in down and number not in told:

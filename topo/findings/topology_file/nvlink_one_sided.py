@@ -5,20 +5,20 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import one_sided
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_gpus
 from railgauge.topo.values.busid import to_number
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     known = gpus(file)
-    found = one_sided(nvlink_gpus(file.heard))
+    found = one_sided(nvlink_gpus(file.topology))
     uneven = {frozenset((short, other)): (short, fewer, more) for short, other, fewer, more in found}
-    for link in file.all("nvlink"):
+    for link in file.topology.placed("nvlink"):
         here, there = link.key, (link.host, to_number(link.get("target") or ""))
         pair = uneven.pop(frozenset((here, there)), None) if to_gpu(link) else None
         if pair is None:

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.nvlink import NVLINK_SELF_TARGET
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, sm
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    for link in file.all("nvlink"):
+def _check(file: Machine) -> Iterator[Finding]:
+    for link in file.topology.placed("nvlink"):
         target = link.get("target")
         if target is not None and to_number(target) == link.key[1]:
             lost = count(link) * bandwidth.nvlink(sm(link))

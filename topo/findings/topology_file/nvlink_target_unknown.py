@@ -5,16 +5,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_TARGET_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, to_gpu
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.values.busid import to_number
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    known = set(gpus(file)) | {pci.key for pci in file.all("pci") if pci.is_gpu}
+def _check(file: Machine) -> Iterator[Finding]:
+    known = set(gpus(file)) | {pci.key for pci in file.topology.placed("pci") if pci.is_gpu}
     missing: dict[tuple[str, int], list[PlacedElement]] = {}
-    for link in file.all("nvlink"):
+    for link in file.topology.placed("nvlink"):
         target = link.get("target")
         if target is not None and to_gpu(link) and (link.host, to_number(target)) not in known:
             missing.setdefault((link.host, to_number(target)), []).append(link)

@@ -3,14 +3,15 @@
 
 from collections import Counter
 
-from railgauge.topo.facts.pci_class import DISPLAY
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.machine import Machine
+from railgauge.topo.values.pci_class import DISPLAY
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def gpus(file: TopoFile) -> dict[tuple[str, int], PlacedElement]:
+def gpus(file: Machine) -> dict[tuple[str, int], PlacedElement]:
     """The first <gpu> of each PCI device, by host and bus id."""
     found: dict[tuple[str, int], PlacedElement] = {}
-    for gpu in file.all("gpu"):
+    for gpu in file.topology.placed("gpu"):
         found.setdefault(gpu.key, gpu)
     return found
 
@@ -31,9 +32,9 @@ def to_gpu(link: PlacedElement) -> bool:
     return (link.get("tclass") or "").startswith(DISPLAY)
 
 
-def totals(file: TopoFile) -> Counter[tuple[str, int]]:
+def totals(file: Machine) -> Counter[tuple[str, int]]:
     """The total of NVLinks of each GPU; every GPU is included."""
     found = Counter(dict.fromkeys(gpus(file), 0))
-    for link in file.all("nvlink"):
+    for link in file.topology.placed("nvlink"):
         found[link.key] += count(link)
     return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bandwidth of the link of a <pci> in NCCL's model, and its text."""
 
-from railgauge.topo.findings.topology_file.elements import PlacedElement
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
 def gb_per_s(pci: PlacedElement) -> float:

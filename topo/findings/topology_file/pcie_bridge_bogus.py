@@ -8,16 +8,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import text
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import PciState, Reason, judge_pci
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_links
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    states = judge_pci(pci_links(file.heard, file.inventory))
-    for pci, state in zip(file.all("pci"), states, strict=True):
+def _check(file: Machine) -> Iterator[Finding]:
+    states = judge_pci(pci_links(file.topology, file.facts))
+    for pci, state in zip(file.topology.placed("pci"), states, strict=True):
         if state.reason is Reason.BOGUS:
             yield _finding(pci, state)
 

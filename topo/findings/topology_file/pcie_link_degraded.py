@@ -12,21 +12,22 @@ from typing import Any
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
+from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state import PciState, Rate, Reason, first_of_each_card, judge_pci
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.link_facts import pci_links
 
 RUNNING = (Reason.ENDS_LANES, Reason.ENDS_SPEED)
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     told = set()
     for finding in _against(file):
         told.add(finding.subject)
         yield finding
-    for state in first_of_each_card(judge_pci(pci_links(file.heard, file.inventory))):
+    for state in first_of_each_card(judge_pci(pci_links(file.topology, file.facts))):
         if state.is_fault and state.reason is not Reason.BOGUS and state.link.bus_id not in told:
             yield _running(state) if state.reason in RUNNING else below_peers(RULE, state, state.link.line)
 
@@ -53,10 +54,10 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
     )
 
 
-def _against(file: TopoFile) -> Iterator[Finding]:
+def _against(file: Machine) -> Iterator[Finding]:
     """The file's links compared with those that NCCL would read on the machine."""
-    real = {pci.key[1]: pci for pci in file.on_machine("pci")}
-    for pci in file.all("pci"):
+    real = {pci.key[1]: pci for pci in on_machine(file, "pci")}
+    for pci in file.topology.placed("pci"):
         there = real.get(pci.key[1])
         known = there is not None and there.get("link_speed") and (there.number("link_width") or 0) > 0
         if there is not None and known and gb_per_s(pci) < gb_per_s(there):

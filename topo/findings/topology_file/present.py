@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs and NICs of a machine, by bus id as a number: those in its topology, and unused PCI functions."""
+"""What is on the machine beside a file: its elements, and its GPUs and NICs, by bus id as a number.
 
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
-from railgauge.topo.findings.topology_file.elements import TopoFile
+Those are in its topology, or unused PCI functions.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.machine import Machine
 from railgauge.topo.values.busid import to_number
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK
+from railgauge.topo.xml.placed_element import PlacedElement
 
 NVIDIA = "0x10de"  # excludes a server's own VGA controller
 
 
-def gpus_there(file: TopoFile) -> set[int]:
+def on_machine(file: Machine, name: str) -> Iterator[PlacedElement]:
+    """The elements of that tag in the topology of the machine beside a file; none without one."""
+    return file.beside.topology.placed(name) if file.beside else iter(())
+
+
+def gpus_there(file: Machine) -> set[int]:
     """Those of the machine; none without one."""
-    return {pci.key[1] for pci in file.on_machine("pci") if pci.is_gpu} | _functions(file, DISPLAY, NVIDIA)
+    return {pci.key[1] for pci in on_machine(file, "pci") if pci.is_gpu} | _functions(file, DISPLAY, NVIDIA)
 
 
-def nics_there(file: TopoFile) -> set[int]:
+def nics_there(file: Machine) -> set[int]:
     """Those of the machine; none without one."""
-    return {pci.key[1] for pci in file.on_machine("pci") if pci.is_nic} | _functions(file, NETWORK)
+    return {pci.key[1] for pci in on_machine(file, "pci") if pci.is_nic} | _functions(file, NETWORK)
 
 
-def _functions(file: TopoFile, kind: str, vendor: str = "") -> set[int]:
+def _functions(file: Machine, kind: str, vendor: str = "") -> set[int]:
     """The PCI functions of a class on the machine; empty for a machine that a file describes."""
-    functions = file.inventory.pci if file.inventory else ()
+    functions = file.facts.pci if file.facts else ()
     of_kind = (one for one in functions if (one.pci_class or "").startswith(kind))
     return {to_number(one.bus_id) for one in of_kind if (one.vendor or "").startswith(vendor)}

@@ -5,10 +5,11 @@ from typing import Any
 
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-class TopologyFileRule(FileRule[TopoFile]):
+class TopologyFileRule(FileRule[Machine]):
     """One thing that can be wrong in a topology file."""
 
     __slots__ = ()

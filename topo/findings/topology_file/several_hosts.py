@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import SEVERAL_HOSTS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     first: dict[str, PlacedElement] = {}
-    for cpu in file.all("cpu"):
+    for cpu in file.topology.placed("cpu"):
         first.setdefault(cpu.host, cpu)
     if len(first) > 1:
         yield RULE.at(

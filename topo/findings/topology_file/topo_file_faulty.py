@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_FAULTY
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.system import build_system
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
+def _check(file: Machine) -> Iterator[Finding]:
     if not file.topology.cpus:
         yield _finding(file, Level.WARN, "holds no <cpu>", "NCCL detects everything as without a file", None)
     try:
@@ -21,7 +21,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
         yield _finding(file, Level.FAIL, str(error).removeprefix(where), "the file cannot be used", error.line)
 
 
-def _finding(file: TopoFile, level: Level, message: str, effect: str, line: int | None) -> Finding:
+def _finding(file: Machine, level: Level, message: str, effect: str, line: int | None) -> Finding:
     return RULE.finding(level, file.topology.path or "", message, effect=effect, line=line)
 
 

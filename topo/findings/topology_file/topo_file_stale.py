@@ -5,19 +5,20 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import PlacedElement, TopoFile
-from railgauge.topo.findings.topology_file.present import gpus_there, nics_there
+from railgauge.topo.findings.topology_file.present import gpus_there, nics_there, on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: TopoFile) -> Iterator[Finding]:
-    if file.machine is None:
+def _check(file: Machine) -> Iterator[Finding]:
+    if file.beside is None:
         return
-    devices = [pci for pci in file.all("pci") if pci.is_gpu or pci.is_nic]
-    there = [pci for pci in file.on_machine("pci") if pci.is_gpu or pci.is_nic]
+    devices = [pci for pci in file.topology.placed("pci") if pci.is_gpu or pci.is_nic]
+    there = [pci for pci in on_machine(file, "pci") if pci.is_gpu or pci.is_nic]
     gpus, nics = gpus_there(file), nics_there(file)
     gone = [pci for pci in devices if pci.key[1] not in (gpus if pci.is_gpu else nics)]
-    yield from _gone(gone, devices, {net.get("name") for net in file.on_machine("net")})
+    yield from _gone(gone, devices, {net.get("name") for net in on_machine(file, "net")})
     named = {pci.key[1] for pci in devices}
     yield from (_unnamed(file, pci) for pci in there if pci.key[1] not in named)
 
@@ -44,7 +45,7 @@ def _effect(pci: PlacedElement, nets: set[str | None], *, none_left: bool) -> st
     return "the file is for another machine: NCCL ignores all of it" if none_left else "NCCL ignores it"
 
 
-def _unnamed(file: TopoFile, pci: PlacedElement) -> Finding:
+def _unnamed(file: Machine, pci: PlacedElement) -> Finding:
     """A device of the machine that is not in the file."""
     nets = list(pci.below("net"))
     fast = pci.is_gpu or any(net.get("gdr") == "1" for net in nets)

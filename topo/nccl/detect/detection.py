@@ -4,7 +4,6 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from railgauge.topo.facts.pci_class import NVSWITCH
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO, cpu_identity
 from railgauge.topo.facts.sources.host_identity import host_hash
@@ -12,6 +11,7 @@ from railgauge.topo.facts.sources.pci_functions import PciFunction, read_functio
 from railgauge.topo.facts.sources.sysfs_numa import affinity
 from railgauge.topo.facts.sources.sysfs_pci import BROADCOM, device_path, switch_peers
 from railgauge.topo.values.busid import is_bus_id
+from railgauge.topo.values.pci_class import NVSWITCH
 
 
 class Detection:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from railgauge.topo.values.busid import next_bus_id
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 MOST_PORTS = 4  # NCCL_NET_MAX_DEVS_PER_NIC

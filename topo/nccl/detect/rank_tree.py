@@ -6,12 +6,12 @@ NCCL's functions: `ncclTopoFillGpu`, `ncclTopoFillNet`, `ncclTopoGetXmlFromSys`,
 a PCI device's class, a GPU's rank and a NIC's dev.
 """
 
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_pci import upper_switch
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.nics import Nic
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.tree import TRIMMED, ElementBuilder, thaw, trim
 

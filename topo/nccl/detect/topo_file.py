@@ -26,6 +26,7 @@ HOLDS = {  # the handlers of `ncclTopoXmlLoadSystem` and those below it
     "gpu": ("nvlink", "c2c"),
     "nic": ("net",),
 }
+MOST_ATTRIBUTES = 16  # MAX_ATTR_COUNT
 
 
 def given_file(
@@ -71,6 +72,16 @@ def known(file: Topology) -> Element:
 def _known(element: Element) -> Element:
     holds = HOLDS.get(element.name, ())
     return replace(element, children=tuple(_known(child) for child in element.children if child.name in holds))
+
+
+def heard(file: Topology) -> Topology:
+    """What NCCL reads of a file: the elements that it knows at their place, with attributes up to its limit."""
+    return replace(file, root=_heard(file.root))
+
+
+def _heard(element: Element) -> Element:
+    known = (child for child in element.children if child.name in HOLDS.get(element.name, ()))
+    return replace(element, attributes=element.attributes[:MOST_ATTRIBUTES], children=tuple(map(_heard, known)))
 
 
 def differences(

@@ -8,7 +8,8 @@ A file that NCCL or a scan wrote is in that order already. Every GPU has a rank 
 from collections.abc import Iterator
 
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import ElementBuilder, fuse, trim
 
 

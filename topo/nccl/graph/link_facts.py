@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import count
 
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
@@ -27,8 +26,10 @@ from railgauge.topo.link_state import (
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.number import strtol, whole
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 
 SPEED = re.compile(r"\s*(\d+(?:\.\d+)?) GT/s")
 HOST = "0"  # of a topology that names none

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.fusion import in_fused_order
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.nccl.graph import figures
 from railgauge.topo.nccl.graph.broadcom import flatten
 from railgauge.topo.nccl.graph.figures import UNLIMITED, Figure
@@ -21,9 +20,11 @@ from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilde
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.numa_node import NumaNode
+from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.values.printable import inline
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import Topology, host_of
+from railgauge.topo.xml.placed_element import host_of
+from railgauge.topo.xml.topology import Topology
 
 GPU_SHIFT = 40  # NCCL_TOPO_GPU_LOCAL_ID: several GPUs of one bus id
 

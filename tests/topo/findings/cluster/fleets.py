@@ -12,9 +12,9 @@ from railgauge.fixtures.__main__ import load
 from railgauge.fixtures.fleet import member
 from railgauge.topo.facts.capture import Capture, dumps
 from railgauge.topo.facts.described.build import build
+from railgauge.topo.facts.named_source import fixture_path
 from railgauge.topo.files.compression import unpack
 from railgauge.topo.findings.cluster.folder import node_files, read_files
-from railgauge.topo.machine import fixture_path
 
 SETTINGS = {"environment": {"NCCL_DEBUG": "WARN", "NCCL_HOSTID": "to be left out"}, "files": ["/etc/nccl.conf"]}
 

@@ -18,7 +18,6 @@ from railgauge.topo.findings.cluster.folder import node_files, read_files
 from railgauge.topo.findings.cluster.folding import folded_findings
 from railgauge.topo.findings.cluster.rules.reachability import Reached
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rules import check
 from railgauge.topo.machine import load_machine
 from railgauge.topo.render.findings import cluster_lines
@@ -148,7 +147,7 @@ def test_a_topology_file_and_a_file_that_is_none(tmp_path):
 def test_a_node_among_others_has_the_findings_that_it_has_alone(tmp_path, base):
     for number in range(1, 4):
         as_it_is(tmp_path, f"gpu{number}", member(usual(base), f"gpu{number}"))
-    alone = check(Case(load_machine(str(tmp_path / "gpu2.tar.gz"))))
+    alone = check(load_machine(str(tmp_path / "gpu2.tar.gz")))
     among = [one.finding for one in checked(tmp_path)]
     assert {(one.id, one.level) for one in alone} == {(one.id, one.level) for one in among}
 

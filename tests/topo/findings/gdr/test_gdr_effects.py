@@ -13,9 +13,9 @@ from railgauge.topo.facts.sources.gdr import PEER_MEMORY
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.gdr.findings import findings
 from railgauge.topo.findings.gdr.pairs import gdr_pairs
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import once_fixed
 from railgauge.topo.findings.node.rules import check
+from railgauge.topo.machine import Machine
 
 GAIN = re.compile(r"\(([+-]\d+) %\)")
 NO_GDR = {**dict.fromkeys(PEER_MEMORY)}
@@ -27,7 +27,7 @@ def losses(found: list[Finding]) -> list[str]:
     return [text for text in fixed if int(GAIN.search(text)[1]) < 0]
 
 
-def of_machine(name: str) -> Case:
+def of_machine(name: str) -> Machine:
     """A fixture without any way to GPUDirect RDMA."""
     facts = {"cuda.dma_buf": dict.fromkeys(case(name).reader.facts("cuda")["dma_buf"], 0)} if cuda_of(name) else {}
     return case(name, files=NO_GDR, facts=facts)

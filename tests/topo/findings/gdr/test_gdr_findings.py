@@ -10,20 +10,19 @@ from railgauge.topo.facts.sources.gdr import PEER_MEMORY
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.gdr.findings import findings
 from railgauge.topo.findings.gdr.pairs import gdr_pairs
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.machine import as_it_is
+from railgauge.topo.machine import Machine, as_it_is
 
 DGX = "dgx-h100"
 WITHOUT_MODULE = dict.fromkeys(PEER_MEMORY)
 
 
-def told(one: Case):
-    scanned = Case(replace(as_it_is(one.machine), host="node"))  # the attribute of a GPU is in its topology
+def told(one: Machine):
+    scanned = replace(as_it_is(one), host="node")  # the attribute of a GPU is in its topology
     there, pairs = gdr_pairs(scanned)
     return {found.subject: found for found in findings(there, pairs)}
 
 
-def levels(one: Case, *, used: bool) -> set[Level]:
+def levels(one: Machine, *, used: bool) -> set[Level]:
     return {found.level for found in told(one).values() if found.evidence["used_by_nccl"] is used}
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 from railgauge.topo.facts.capture import CaptureReader, loads
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.described.files import Files
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.node.rule import examine
+from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.findings.node.baseline import SinceBaseline
+from railgauge.topo.findings.node.rule import at_cost, examine
 from railgauge.topo.findings.node.rules import RULES, check
-from railgauge.topo.machine import Machine, fixture_path, recorded
+from railgauge.topo.machine import Machine, recorded
 from railgauge.topo.xml import topology_file
 
 IB, NET, PCI = "/sys/class/infiniband", "/sys/class/net", "/sys/bus/pci/devices"
@@ -74,18 +75,18 @@ def _set(there, way, value):
 
 def case(name, **changes):
     """A fixture after changes, scanned anew."""
-    return Case(replace(recorded(CaptureReader(changed(name, **changes))), host="node"))
+    return replace(recorded(CaptureReader(changed(name, **changes))), host="node")
 
 
 def file_case(text):
     """A topology file in place of a machine."""
-    return Case(Machine(topology=topology_file.loads(text.encode(), "topo.xml")))
+    return Machine(topology=topology_file.loads(text.encode(), "topo.xml"))
 
 
-def findings(identifier, one):
-    """What one rule finds."""
-    rule = next(rule for rule in RULES if rule.id == identifier)
-    return list(examine(rule, one))
+def findings(identifier, one, cost=1):
+    """What one rule finds on a machine, or since a baseline; `cost` as in `check -r`."""
+    rule = at_cost(next(rule for rule in RULES if rule.id == identifier), cost)
+    return list(examine(rule, one.machine, one) if isinstance(one, SinceBaseline) else examine(rule, one))
 
 
 def levels(identifier, one):
@@ -93,9 +94,9 @@ def levels(identifier, one):
     return {finding.level for finding in findings(identifier, one)}
 
 
-def subjects(identifier, one):
+def subjects(identifier, one, cost=1):
     """What a rule says of a machine: (level, subject) of each finding."""
-    return [(finding.level, finding.subject) for finding in findings(identifier, one)]
+    return [(finding.level, finding.subject) for finding in findings(identifier, one, cost)]
 
 
 def worst(identifier, one):

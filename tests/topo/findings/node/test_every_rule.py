@@ -13,9 +13,8 @@ from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.findings import findings as differing
 from railgauge.topo.findings.cluster.folder import Unread
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.findings.node.baseline import Baseline
-from railgauge.topo.findings.node.case import Case
-from railgauge.topo.findings.node.rule import Need
+from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
+from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.findings.node.rules import RULES, check
 from railgauge.topo.machine import Machine, load_machine
 
@@ -44,7 +43,7 @@ def named_file(text):
 
 
 def configs(**answer):
-    devices = [one.bus_id for one in case(ROCE).inventory.pci]
+    devices = [one.bus_id for one in case(ROCE).facts.pci]
     return case(ROCE, facts={"pci_config": {"functions": {one: {"size": 4096, **answer} for one in devices}}})
 
 
@@ -100,11 +99,11 @@ def local_ports(text):
 
 
 def since(then, now="dgx-h100"):
-    """A machine beside its baseline: a Case, or findings alone."""
-    return Case(case(now).machine, baseline=Baseline(name="then", host="node", findings=(), case=then))
+    """A machine beside its baseline: another machine, or findings alone."""
+    return SinceBaseline(machine=case(now), baseline=Baseline(name="then", host="node", findings=(), machine=then))
 
 
-Made = Callable[[], Case]
+Made = Callable[[], Machine | SinceBaseline]
 
 
 class Row(NamedTuple):
@@ -178,7 +177,7 @@ TABLE = {
     ),
     "duplicate-gpu": Row(
         Level.FAIL,
-        lambda: case(DGX, facts={"nvml.gpus.5.uuid": case(DGX).inventory.gpus[0].uuid}),
+        lambda: case(DGX, facts={"nvml.gpus.5.uuid": case(DGX).facts.gpus[0].uuid}),
         lambda: case(DGX),
         lambda: case(DGX, facts=NO_NVML),
     ),
@@ -209,6 +208,12 @@ TABLE = {
         lambda: case(DGX),
         lambda: case(DGX, facts={"affinity": None}),
     ),
+    "numa-node-missing": Row(
+        Level.WARN,
+        lambda: case("pcie-no-numa"),
+        lambda: case("pcie-no-switch"),
+        lambda: without_pci("pcie-no-numa"),
+    ),
     "cpu-governor": Row(Level.WARN, lambda: governor("powersave"), lambda: governor("performance"), lambda: case(DGX)),
     "ib-port-down": Row(
         Level.WARN,
@@ -236,7 +241,7 @@ TABLE = {
         Level.INFO,
         lambda: case("odd-nics"),
         lambda: case(DGX),
-        lambda: Case(Machine(topology=case(DGX).machine.topology)),
+        lambda: Machine(topology=case(DGX).topology),
     ),
     "verbs-device-missing": Row(
         Level.FAIL,
@@ -389,7 +394,7 @@ def test_ids_are_there_once():
 
 def test_a_topology_file_leaves_what_needs_the_machine_unknown():
     machine = load_machine("@dgx-h100")
-    found = check(Case(Machine(topology=machine.topology, host="there")))
-    needing = {rule.id for rule in RULES if Need.MACHINE in rule.needs}
+    found = check(Machine(topology=machine.topology, host="there"))
+    needing = {rule.id for rule in RULES if isinstance(rule, Rule) and Need.MACHINE in rule.needs}
     assert {f.id for f in found if f.level is Level.UNKNOWN} >= needing
     assert not [f for f in found if f.id in needing and f.level is Level.PASS]

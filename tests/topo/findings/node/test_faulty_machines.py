@@ -197,7 +197,7 @@ FAULTS = {
     "64 MiB of shared memory without P2P": (
         "pcie-no-numa",
         {"facts": shm(64 << 20)},
-        {("shm-too-small", "WARN", "/dev/shm")},
+        {("shm-too-small", "WARN", "/dev/shm"), ("numa-node-missing", "WARN", "0000:98:00.0, 0000:a9:00.0")},
     ),
     "64 KiB of locked memory": (
         DGX,
@@ -252,7 +252,7 @@ FAULTS = {
     ),
     "the other socket's cores": (
         "pcie-switch",
-        {"facts": {"affinity.cpus": list(case("pcie-switch").machine.topology.numa[0].cpus)}},
+        {"facts": {"affinity.cpus": list(case("pcie-switch").topology.numa[0].cpus)}},
         {("numa-misbound", "WARN", one.bus_id) for one in gpus(case("pcie-switch")) if one.numa},
     ),
     "P2P turned off in the environment": (
@@ -322,7 +322,7 @@ def test_the_file_without_a_fault_is_healthy():
 
 def own_file(*changes):
     """A DGX H100 whose settings name its own topology file after changes of the text."""
-    text = topology_file.dumps(case(DGX).machine.topology)
+    text = topology_file.dumps(case(DGX).topology)
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new, 1)
@@ -354,9 +354,9 @@ def every(bus_ids, *arguments, **more):
     return {path: text for bus_id in bus_ids for path, text in link(bus_id, *arguments, **more).items()}
 
 
-NICS = [nic.bus_id for nic in case(ROCE).inventory.rdma]
-SLOTS = [case(ROCE).inventory.function(nic).parent for nic in NICS]
-RAILS = {name: node for name, node in case(DGX).evidence.verbs_stack.uverbs if name[5:] not in ("1", "2", "7", "8")}
+NICS = [nic.bus_id for nic in case(ROCE).facts.rdma]
+SLOTS = [case(ROCE).facts.function(nic).parent for nic in NICS]
+RAILS = {name: node for name, node in case(DGX).sources.verbs_stack.uverbs if name[5:] not in ("1", "2", "7", "8")}
 BY_DESIGN = {
     "12 of 18 NVLinks on each GPU": (
         DGX,
@@ -371,7 +371,7 @@ BY_DESIGN = {
         ROCE,
         {"files": every(NICS[:4], speed=16, most=True) | {f"{PCI}/{nic}/device": "0x101b" for nic in NICS[:4]}},
     ),
-    "GPUs at rest": (DGX, {"files": every((gpu.bus_id for gpu in case(DGX).inventory.gpus), speed=2.5)}),
+    "GPUs at rest": (DGX, {"files": every((gpu.bus_id for gpu in case(DGX).facts.gpus), speed=2.5)}),
     "storage ports that nobody uses": (
         DGX,
         {"files": {path: text for n in (1, 2, 7, 8) for path, text in port(n, state="1: DOWN").items()}},

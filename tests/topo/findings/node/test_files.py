@@ -114,7 +114,7 @@ def test_a_switch_whose_uplink_is_narrow():
 
 
 def test_lanes_that_a_board_shares_out_to_all_alike_are_no_fault():
-    gpus = [gpu.bus_id for gpu in case("consumer-2x5090").inventory.gpus]
+    gpus = [gpu.bus_id for gpu in case("consumer-2x5090").facts.gpus]
     shared = case("consumer-2x5090", files={f"{PCI}/{bus_id}/current_link_width": "8" for bus_id in gpus})
     assert levels("pcie-link-degraded", shared) == {Level.INFO}
 
@@ -131,7 +131,7 @@ def test_a_nic_of_a_lower_generation_is_a_fault_beside_others_at_full_speed():
 
 
 def test_nics_that_all_run_slower_may_be_at_rest():
-    nics = [nic.bus_id for nic in case("hgx-h100-8nic").inventory.rdma]
+    nics = [nic.bus_id for nic in case("hgx-h100-8nic").facts.rdma]
     slow = case("hgx-h100-8nic", files={f"{PCI}/{nic}/current_link_speed": "8.0 GT/s PCIe" for nic in nics})
     assert levels("pcie-link-degraded", slow) == {Level.INFO}
 

@@ -32,7 +32,7 @@ def groups(kind, *bus_ids):
 
 
 def all_configs(name, relaxed):
-    devices = [device.bus_id for device in case(name).inventory.rdma]
+    devices = [device.bus_id for device in case(name).facts.rdma]
     return {"pci_config": {"functions": {one: {"size": 4096, "relaxed_ordering": relaxed} for one in devices}}}
 
 
@@ -98,7 +98,7 @@ def test_translation_by_the_iommu(fixture, files, level):
 
 
 def test_translation_costs_nothing_where_gpus_have_no_peer_access():
-    gpus = [gpu.bus_id for gpu in case("consumer-2x5090").inventory.gpus]
+    gpus = [gpu.bus_id for gpu in case("consumer-2x5090").facts.gpus]
     there = case("consumer-2x5090", files=groups("DMA-FQ", *gpus))
     assert levels("iommu-translating", there) == {Level.INFO}
 
@@ -222,7 +222,7 @@ def test_peer_access_is_known_from_the_first_gpu_of_each_pair():
 
 def test_two_gpus_with_one_uuid():
     plain = case("dgx-h100")
-    uuid = plain.inventory.gpus[0].uuid
+    uuid = plain.facts.gpus[0].uuid
     found = findings("duplicate-gpu", case("dgx-h100", facts={"nvml.gpus.5.uuid": uuid}))
     assert [(one.level, one.subject) for one in found] == [(Level.FAIL, uuid)]
     assert found[0].evidence["indices"] == [0, 5]
@@ -265,15 +265,15 @@ def test_governor(files, level):
 
 
 def test_a_process_bound_to_the_other_socket():
-    nodes = {node.id: node.cpus for node in case("pcie-no-switch").machine.topology.numa}
+    nodes = {node.id: node.cpus for node in case("pcie-no-switch").topology.numa}
     there = case("pcie-no-switch", facts={"affinity.cpus": list(nodes[1])})
     found = findings("numa-misbound", there)
     assert {one.level for one in found} == {Level.WARN}
-    assert {there.inventory.function(one.subject).numa for one in found} == {0}
+    assert {there.facts.function(one.subject).numa for one in found} == {0}
 
 
 def test_a_process_with_some_cores_of_each_socket_is_well_bound():
-    cpus = [node.cpus[0] for node in case("pcie-no-switch").machine.topology.numa]
+    cpus = [node.cpus[0] for node in case("pcie-no-switch").topology.numa]
     assert levels("numa-misbound", case("pcie-no-switch", facts={"affinity.cpus": cpus})) == {Level.PASS}
 
 
@@ -301,7 +301,7 @@ def test_gpus_alike_are_not_far(fixture):
 
 
 def test_what_narrow_links_cost_is_forecast_for_the_first_few():
-    narrow = {f"{PCI}/{device.bus_id}/current_link_width": "8" for device in case("dgx-h100").inventory.rdma}
+    narrow = {f"{PCI}/{device.bus_id}/current_link_width": "8" for device in case("dgx-h100").facts.rdma}
     found = findings("pcie-link-degraded", case("dgx-h100", files=narrow))
     assert len(found) > MOST_PREDICTED
     assert ["busbw" in one.effect for one in found] == [place < MOST_PREDICTED for place in range(len(found))]

@@ -5,8 +5,10 @@ import pytest
 
 from railgauge.topo.findings.finding import Finding, Level, Since
 from railgauge.topo.findings.node.baseline import Baseline
-from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.since import compare
+from railgauge.topo.machine import Machine
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import Topology
 
 LEVELS = {"P": Level.PASS, "I": Level.INFO, "W": Level.WARN, "F": Level.FAIL, "U": Level.UNKNOWN}
 
@@ -15,8 +17,8 @@ def finding(level, subject="nic", name="one", host="now"):
     return Finding(id=name, level=LEVELS[level], subject=subject, message=f"{level} of {subject}", host=host)
 
 
-def compared(now, then, *, case=None):
-    return compare(now, Baseline(name="then", host="then", findings=then, case=case), "now", {"one", "two"})
+def compared(now, then, *, machine=None):
+    return compare(now, Baseline(name="then", host="then", findings=then, machine=machine), "now", {"one", "two"})
 
 
 def since(now, then, **more):
@@ -72,8 +74,8 @@ def test_hosts_of_other_names_are_one_subject():
 
 
 def test_a_rule_without_a_word_had_nothing_to_say_on_a_machine_and_may_not_have_been_there_in_a_document():
-    machine = Case.__new__(Case)
-    assert since([finding("W"), finding("P", "now", name="two")], [], case=machine) == ["new", "same"]
+    machine = Machine(topology=Topology(root=Element(name="system")))
+    assert since([finding("W"), finding("P", "now", name="two")], [], machine=machine) == ["new", "same"]
     assert since([finding("W")], []) == ["unknown"]
 
 

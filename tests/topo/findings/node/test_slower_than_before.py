@@ -9,12 +9,12 @@ import pytest
 from tests.topo.findings.node.cases import case
 
 from railgauge.topo.facts.capture import CaptureReader, loads
+from railgauge.topo.facts.named_source import fixture_path
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node import changed_since, slower_than_before
-from railgauge.topo.findings.node.baseline import Baseline
-from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
 from railgauge.topo.findings.node.rule import examine
-from railgauge.topo.machine import Machine, fixture_path, recorded
+from railgauge.topo.machine import Machine, recorded
 
 NIC = "/sys/bus/pci/devices/0000:18:00.0"
 PORT = "/sys/class/infiniband/mlx5_0/ports/1"
@@ -26,9 +26,9 @@ def well():
 
 
 def found(rule, before, after):
-    """What a rule says of a case beside another."""
-    there = Case(after.machine, baseline=Baseline(name="then", host=before.host, findings=(), case=before))
-    return list(examine(rule, there))
+    """What a rule says of a machine beside another."""
+    baseline = Baseline(name="then", host=before.host, findings=(), machine=before)
+    return list(examine(rule, after, SinceBaseline(machine=after, baseline=baseline)))
 
 
 def slower(before, after):
@@ -81,7 +81,7 @@ def test_a_recorded_machine_that_lost_nvlinks_is_slower():
     down = deepcopy(found.facts)
     for link in down["nvml"]["gpus"][2]["links"]:
         link["state"] = 0
-    before, after = (Case(recorded(CaptureReader(replace(found, facts=facts)))) for facts in (found.facts, down))
+    before, after = (recorded(CaptureReader(replace(found, facts=facts))) for facts in (found.facts, down))
     lines = slower(before, after)
     assert "GPU2 (0000:00:08.0): 18 -> 0 NVLinks" in lines
     assert lines[0].startswith("predicted: 1-node all_reduce 1 GiB")
@@ -108,13 +108,14 @@ def test_what_one_side_does_not_tell_is_unknown():
 
 
 def test_a_topology_file_compares_what_it_tells():
-    file = Case(Machine(topology=case("dgx-h100").machine.topology))
+    file = Machine(topology=case("dgx-h100").topology)
     levels = [one.level for one in found(slower_than_before.RULE, file, case("dgx-h100"))]
     assert levels == [Level.UNKNOWN]
     assert "GPU2 (0000:52:00.0): 18 -> 17 NVLinks" in slower(file, case("dgx-h100-nvlink-down"))
 
 
 def test_findings_alone_leave_the_machine_unknown():
-    there = Case(case("dgx-h100").machine, baseline=Baseline(name="then", host="", findings=()))
-    assert [one.level for one in examine(slower_than_before.RULE, there)] == [Level.UNKNOWN]
-    assert list(examine(changed_since.RULE, there)) == []
+    now = case("dgx-h100")
+    since = SinceBaseline(machine=now, baseline=Baseline(name="then", host="", findings=()))
+    assert [one.level for one in examine(slower_than_before.RULE, now, since)] == [Level.UNKNOWN]
+    assert list(examine(changed_since.RULE, now, since)) == []

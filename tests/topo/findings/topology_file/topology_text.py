@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small healthy topology file, and what the linter says of a changed one."""
 
-from railgauge.topo.findings.topology_file.elements import read
+from railgauge.topo.findings.topology_file.inspected_file import read
 from railgauge.topo.findings.topology_file.rules import lint
 
 FAST = 'link_speed="32.0 GT/s PCIe" link_width="16"'

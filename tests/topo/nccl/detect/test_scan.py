@@ -4,8 +4,8 @@
 import pytest
 
 from railgauge.fixtures.synthetic import NIC_CLASS, SyntheticMachine
-from railgauge.topo import machine as machines
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.facts import live_reader as live
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.sources import nvml
 from railgauge.topo.facts.sources.host_identity import nccl_hash
@@ -259,10 +259,10 @@ def test_all_cores_allowed_is_no_remark(machine):
 
 @pytest.mark.parametrize("device", ["/dev/nvidiactl", "/dev/dxg"])
 def test_nvml_is_asked_where_sysfs_lacks_the_gpus(monkeypatch, device):
-    monkeypatch.setattr(machines, "gpu_bus_ids", lambda reader: ())
-    monkeypatch.setattr(machines.os.path, "exists", lambda path: path == device)
+    monkeypatch.setattr(live, "gpu_bus_ids", lambda reader: ())
+    monkeypatch.setattr(live.os.path, "exists", lambda path: path == device)
     monkeypatch.setattr(nvml, "live_nvml", lambda: {"error": "asked"})
-    assert machines.live_reader().facts("nvml") == {"error": "asked"}
+    assert live.live_reader().facts("nvml") == {"error": "asked"}
 
 
 def test_the_host_hash_is_nccls():

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from railgauge.fixtures.synthetic import SyntheticMachine
-from railgauge.topo import machine as machines
 from railgauge.topo.errors import Error, InputError, UsageError
+from railgauge.topo.facts import named_source
 from railgauge.topo.facts.sources.nccl_topo_file import VIRTUAL
 from railgauge.topo.machine import load_machine, record
 from railgauge.topo.nccl.detect.scan import scan
@@ -170,7 +170,7 @@ def test_a_recording_ignores_the_setting(machine, tmp_path, monkeypatch):
     file = tmp_path / "broken.xml"
     file.write_text("<system")
     monkeypatch.setenv("NCCL_TOPO_FILE", str(file))
-    monkeypatch.setattr(machines, "live_reader", lambda root: machine.reader())
+    monkeypatch.setattr(named_source, "live_reader", lambda root: machine.reader())
     recorded, _ = record()
     assert not any("broken.xml" in path for path in recorded.texts)
 

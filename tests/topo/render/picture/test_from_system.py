@@ -78,7 +78,7 @@ def test_an_nvlink_of_a_mesh_that_one_gpu_lacks_is_marked_with_its_wire(tmp_path
 
 def test_a_switch_that_nccl_counts_as_part_of_another_is_marked_there():
     """The inner switches of the DGX H100 are Broadcom's second level."""
-    machine = case("dgx-h100", files={"/sys/bus/pci/devices/0000:19:00.0/current_link_width": "8"}).machine
+    machine = case("dgx-h100", files={"/sys/bus/pci/devices/0000:19:00.0/current_link_width": "8"})
     drawing = picture(build_system(machine.topology), machine.topology, machine.facts)
     (one,) = (one for one in drawing.parts() if one.faults)
     assert (one.id, one.faults) == ("PCI/0-16000", ("0000:19:00.0: runs x8 Gen5, both ends support x16 Gen5",))

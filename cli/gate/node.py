@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node that a gate judges: options that all gates share, and its findings."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn
+from railgauge.cli.machine_options import From, open_machine
+from railgauge.topo.findings.finding import Finding, Level, at_or_above
+
+Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Check this finding only; repeatable.")]
+Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Do not check this finding; repeatable.")]
+__all__ = ["FailOn", "From", "GateAnswer", "Only", "Skip", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """A node's findings, worst first, and those of them at which the gate closes."""
+
+    host: str
+    findings: tuple[Finding, ...]
+    counted: tuple[Finding, ...]
+
+
+def judge(source: str | None, only: list[str] | None, skip: list[str] | None, fail_on: Level) -> GateAnswer:
+    """Check the node as `railgauge check` does."""
+    from railgauge.topo.findings.node.rules import check, chosen
+
+    rules = chosen(only or (), skip or (), 1)
+    machine = open_machine(source, tolerant=True)
+    findings = check(machine, rules)
+    return GateAnswer(machine.host, findings, at_or_above(findings, fail_on))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge gate npd: a custom plugin of Kubernetes' node-problem-detector."""
+
+from typing import Annotated, NoReturn
+
+import typer
+
+from railgauge.cli.gate.node import FailOn, From, Only, Skip, judge
+from railgauge.topo.errors import described
+from railgauge.topo.findings.finding import Level
+from railgauge.topo.values.printable import inline
+
+NOT_OK, NOT_KNOWN = 1, 2
+"""Exit statuses of a plugin besides 0 (node-problem-detector: custom plugin monitor)."""
+MOST_LINE = 80
+"""Its default max_output_length."""
+
+
+def npd(
+    source: From = None,
+    only: Only = None,
+    skip: Skip = None,
+    fail_on: FailOn = Level.FAIL,
+    most: Annotated[
+        int,
+        typer.Option("--max-length", metavar="N", min=20, help="The most characters of the line: max_output_length."),
+    ] = MOST_LINE,
+) -> None:
+    """Print one line for node-problem-detector.
+
+    Exit status: 0 the node is good, 1 it has a problem, 2 unknown: the node could not be checked.
+
+    Examples:
+        railgauge gate npd
+        railgauge gate npd --from @dgx-h100-port-down
+    """
+    from railgauge.topo.render.verdict import reason, worst
+
+    try:
+        judged = judge(source, only, skip, fail_on)
+    except Exception as error:
+        _leave(described(error), most, NOT_KNOWN)
+    if judged.counted:
+        _leave(reason(judged.counted, most), most, NOT_OK)
+    if failed := [one for one in judged.findings if one.error]:
+        _leave(f"{failed[0].id}: {failed[0].message}", most, NOT_KNOWN)
+    if worst(judged.findings) is Level.UNKNOWN:
+        _leave("nothing could be checked", most, NOT_KNOWN)
+    _leave("no problem found", most, 0)
+
+
+def _leave(line: str, most: int, status: int) -> NoReturn:
+    print(inline(line)[:most])
+    raise typer.Exit(status)

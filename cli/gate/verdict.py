@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge gate verdict: the verdict as NVIDIA Health Validation writes it."""
+
+import typer
+
+from railgauge.cli.findings_output import leave_if_failed
+from railgauge.cli.gate.node import From, Only, Skip, judge
+from railgauge.cli.output import print_json
+from railgauge.topo.findings.finding import Level
+
+OUT_OF_SERVICE = 1
+"""Its exit status for CRITICAL and UNKNOWN; 0 is for PASS, INFO and WARNING, 2 for no verdict (its FAQ)."""
+
+
+def verdict(source: From = None, only: Only = None, skip: Skip = None) -> None:
+    """Print one JSON document with the names and severities of NVIDIA Health Validation.
+
+    Exit status: 0 for PASS, INFO and WARNING, 1 for CRITICAL and UNKNOWN.
+
+    Examples:
+        railgauge gate verdict
+    """
+    from railgauge.topo.render.verdict import verdict_document, worst
+
+    judged = judge(source, only, skip, Level.FAIL)
+    leave_if_failed(judged.findings)
+    print_json(verdict_document(judged.findings, judged.host))
+    if worst(judged.findings) in (Level.FAIL, Level.UNKNOWN):
+        raise typer.Exit(OUT_OF_SERVICE)
