@@ -7,27 +7,30 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import leave_if_failed
-from railgauge.cli.machine_options import HELP_OPTIONS, From, Json, SaveCapture, open_machine
+from railgauge.cli.help.command import app_of
+from railgauge.cli.machine_options import From, Json, SaveCapture, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.facts.sources.nccl_settings import Setting
 
-app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
-
-@app.command()
 def env(
     source: From = None,
     save: SaveCapture = None,
     asked: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Also judge this setting, as if it were set; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Judge this setting as well, as if it were set; repeatable."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the NCCL settings in force, their origin, their effect on this machine, and whether each helps."""
+    """Show the NCCL settings in force, their origin, their effect on this machine, and whether each helps.
+
+    Examples:
+        railgauge env
+        railgauge env --set NCCL_IB_GID_INDEX=3 --from @hgx-h100-gid-holes
+    """
     from railgauge.topo.findings.settings.judgement import judge
     from railgauge.topo.findings.settings.selection import select
     from railgauge.topo.render.header import machine_lines
@@ -50,6 +53,9 @@ def env(
         print_lines(machine_lines(machine, os.path.basename(source or "this machine")))
         print_lines(map(line, settings_lines(judged, now, known=known)))
     leave_if_failed([one.failure for one in judged if one.failure])
+
+
+app = app_of(env)
 
 
 def _setting(text: str) -> "Setting":

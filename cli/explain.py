@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge explain: what a finding is, how it shows, how to be sure, and how to fix it."""
+"""railgauge explain: what a finding is, how it shows, how to be sure, and how to fix it; all findings without an id."""
 
 from typing import Annotated
 
 import typer
 
-from railgauge.cli.machine_options import HELP_OPTIONS
+from railgauge.cli.help.command import app_of
 from railgauge.topo.errors import UsageError
 
-app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
+def explain(
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down (default: list all).")
+    ] = None,
+) -> None:
+    """Explain a finding: what it is, how it shows, how to be sure, how to fix it; without an id, list all by area.
 
-@app.command()
-def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
-    """Explain a finding: what it is, how it shows, how to be sure, how to fix it."""
+    Examples:
+        railgauge explain
+        railgauge explain pcie-link-degraded
+    """
     from railgauge.topo.findings.card import cards
-    from railgauge.topo.render.card import card_text
+    from railgauge.topo.render.card import card_list, card_text
+    from railgauge.topo.values.near import did_you_mean
 
+    if name is None:
+        print(card_list())
+        return
     if name not in cards():
-        raise UsageError(f"unknown finding {name!r}; use one of: {', '.join(cards())}")
+        raise UsageError(f"unknown finding {name!r}{did_you_mean(name, cards())}; `railgauge explain` lists all")
     print(card_text(cards()[name]))
+
+
+app = app_of(explain)

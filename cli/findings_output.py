@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER
 from railgauge.cli.output import print_lines
 from railgauge.topo.errors import INTERNAL, UsageError
 from railgauge.topo.findings.finding import Finding, Level, at_or_above
@@ -25,8 +27,17 @@ def _level(text: str) -> Level:
 
 
 FailOn = Annotated[
-    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit with status 1 at this level or worse.")
+    Level,
+    option(
+        ANSWER,
+        "--fail-on",
+        metavar="LEVEL",
+        parser=_level,
+        help=f"Exit with status 1 at this level or worse: {', '.join(LEVELS)}.",
+    ),
 ]
+Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Check this finding only; repeatable.")]
+Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Do not check this finding; repeatable.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show each finding, what passed and what is unknown.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show only FAIL and WARN, a line each.")]
 FOUND = 1  # exit status: findings at or above --fail-on

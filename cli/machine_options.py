@@ -2,13 +2,13 @@
 """Options shared by every command that reads a machine, and the Machine and System they select."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER, MACHINE
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from railgauge.topo.facts.capture import Capture
     from railgauge.topo.machine import Machine
     from railgauge.topo.nccl.graph.model import System
+
+    Source: TypeAlias = str | Capture | None
+    """What names a machine (load_machine): a text, a capture, None for this machine."""
 
 
 class DeviceChoice(StrEnum):
@@ -26,35 +29,87 @@ class DeviceChoice(StrEnum):
     CUDA = "cuda"
 
 
-LIVE = "live"  # names this machine in commands that take any machine by name
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+class Ids(StrEnum):
+    """How text names devices."""
+
+    NAMES = "names"
+    NCCL = "nccl"
+
+
+def check_capture_name(path: str | None) -> str | None:
+    """The name of --save-capture, before anything is read. UsageError for one that is not an archive's."""
+    if path is not None:
+        from railgauge.topo.machine import capture_suffix
+
+        capture_suffix(path)
+    return path
+
+
+def source_of(name: str) -> str | None:
+    """The source that `load_machine` takes: None for `live`, else the name."""
+    return None if name == LIVE else name
+
+
+LIVE = "live"
+"""Names this machine wherever a machine is named."""
+MACHINE_HELP = "live (this one), @fixture, capture, machine.toml, topology XML or a folder with sys/ in it"
+
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="X", help="Read a topology XML, capture, machine.toml or @fixture instead."),
+    option(MACHINE, "--from", metavar="MACHINE", parser=source_of, help=f"The machine: {MACHINE_HELP}."),
+]
+OtherMachine = Annotated[
+    str | None,
+    option(MACHINE, "--from", metavar="MACHINE", help=f"The machine to compare with: {MACHINE_HELP}."),
 ]
 SaveCapture = Annotated[
     str | None,
-    typer.Option("--save-capture", metavar="FILE", help="Save the data behind the answer; --from FILE replays it."),
+    option(
+        ANSWER,
+        "--save-capture",
+        metavar="FILE",
+        callback=check_capture_name,
+        help="Save the data behind the answer; --from FILE replays it.",
+    ),
 ]
-Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
+Gpus = Annotated[
+    str | None, option(MACHINE, "--gpus", metavar="LIST", help="Use these GPUs only, by NVML index, e.g. 0,2.")
+]
 TopoFile = Annotated[
     str | None,
-    typer.Option("--topo-file", metavar="FILE", help="Start from this topology XML, as NCCL_TOPO_FILE does."),
+    option(MACHINE, "--topo-file", metavar="FILE", help="Start from this topology XML, as NCCL_TOPO_FILE does."),
 ]
-Ranks = Annotated[int | None, typer.Option("--ranks", metavar="N", help="Host ranks to plan, with --device cpu.")]
-DeviceOption = Annotated[DeviceChoice, typer.Option("--device", help="cpu: ranks in host memory; cuda: GPUs.")]
-Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes.")]
-NoP2p = Annotated[bool, typer.Option("--no-p2p", help="Assume no peer access between GPUs.")]
-MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Count the ports of a card as one NIC.")]
+Ranks = Annotated[
+    int | None, option(MACHINE, "--ranks", metavar="N", help="Plan N ranks in host memory, with --device cpu.")
+]
+DeviceOption = Annotated[
+    DeviceChoice, option(MACHINE, "--device", help="Where ranks keep their data: cpu is host memory, cuda is GPUs.")
+]
+Nodes = Annotated[int, option(MACHINE, "--nodes", metavar="N", min=1, help="Plan N equal nodes.")]
+NoP2p = Annotated[bool, option(MACHINE, "--no-p2p", help="Assume no peer access between GPUs.")]
+MergeNics = Annotated[bool, option(MACHINE, "--merge-nics", help="Count the ports of a card as one NIC.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="An NCCL setting, e.g. NCCL_P2P_LEVEL=SYS; repeatable."),
+    option(MACHINE, "--set", metavar="NAME=VALUE", help="Use this NCCL setting, e.g. NCCL_P2P_LEVEL=SYS; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+IdsOption = Annotated[
+    Ids,
+    option(
+        ANSWER,
+        "--ids",
+        help="What text calls a device: names is GPU0, mlx5_0, NUMA0 or a bus id; nccl is NCCL's id, e.g. GPU/0-1b000.",
+    ),
+]
+Json = Annotated[bool, option(ANSWER, "--json", help="Print one JSON document on stdout.")]
+
+
+def output(help_text: str) -> Any:
+    """The option that names a file for the answer."""
+    return option(ANSWER, "-o", "--output", metavar="FILE", help=help_text)
 
 
 def open_machine(
-    source: str | None,
+    source: "Source",
     gpus: str | None = None,
     *,
     merged: bool = False,
@@ -87,25 +142,27 @@ def open_machine(
     return machine
 
 
+def save_live(names: Iterable[str], save: str | None, environment: Mapping[str, str]) -> "dict[str, Source]":
+    """The source of each named machine; with `save` this machine, named `live`, is read once and written to that file.
+
+    UsageError if none of them is this machine.
+    """
+    named = dict.fromkeys(names)
+    if save is not None and LIVE not in named:
+        raise UsageError("--save-capture saves this machine: name it, as `live`, or leave the option out")
+    here = _saved(save, None, environment) if save is not None else None
+    return {name: here if name == LIVE else name for name in named}
+
+
 def _saved(
-    path: str, source: str | None, environment: Mapping[str, str], *, later: bool, dmesg: str | None
+    path: str, source: "Source", environment: Mapping[str, str], *, later: bool = False, dmesg: str | None = None
 ) -> "Capture":
     """The machine as a capture, which is written to the path."""
-    from railgauge.cli.output import write_bytes
-    from railgauge.topo.facts.capture import dumps
-    from railgauge.topo.files.compression import WRITERS
-    from railgauge.topo.machine import snapshot
+    from railgauge.topo.machine import saved
 
-    if not path.endswith(tuple(WRITERS)):
-        raise UsageError(f"--save-capture {path}: give a name that ends in {' or '.join(WRITERS)}")
-    capture = snapshot(source, environment, later=later, dmesg=dmesg)
-    write_bytes(path, dumps(capture, next(suffix for suffix in WRITERS if path.endswith(suffix))))
+    capture = saved(path, source, environment, later=later, dmesg=dmesg)
+    tell(f"railgauge: wrote {path}")
     return capture
-
-
-def source_of(name: str) -> str | None:
-    """The source that `load_machine` takes: None for `live`, else the name."""
-    return None if name == LIVE else name
 
 
 def print_warnings(warnings: tuple[str, ...]) -> None:
@@ -143,6 +200,13 @@ def open_system(machine: "Machine", ranks: int | None, device: DeviceChoice) -> 
             f"--ranks {ranks}: the machine has {gpus} GPUs, one rank each; use --device cpu to plan host ranks"
         )
     return machine.system
+
+
+def link_names(system: "System", ids: Ids) -> "Mapping[str, str]":
+    """What text calls the nodes of a System, by NCCL's id; none with --ids nccl."""
+    from railgauge.topo.nccl.graph.ends import text_names
+
+    return text_names(system, cards=True) if ids is Ids.NAMES else {}
 
 
 def settings_in_force(

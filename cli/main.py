@@ -11,16 +11,18 @@ import os
 import signal
 import sys
 
+from railgauge.cli import everywhere
+
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # without a file's name: of stdout
 INTERRUPTED = 128 + signal.SIGINT
 COMMANDS = {
     "topo": (
         "railgauge.cli.topo.commands",
-        "Scan a machine, show and explain its topology; pick GPUs for a job and bind its ranks.",
+        "Scan, show and explain a machine; pick GPUs and bind ranks.",
     ),
     "graph": (
         "railgauge.cli.graph.commands",
-        "Ring and tree channels of a machine: search, show, lint, join, predict.",
+        "Ring and tree channels: search, show, lint, join, predict.",
     ),
     "cluster": (
         "railgauge.cli.cluster.commands",
@@ -35,31 +37,18 @@ COMMANDS = {
     "run": ("railgauge.cli.run.command", "Run a validated collective over the planned channels."),
     "link": (
         "railgauge.cli.link.command",
-        "Measure bandwidth and latency between all ranks; name the slow link or rank.",
+        "Measure bandwidth and latency between all ranks or GPUs; name the slow link or rank.",
     ),
     "log": (
         "railgauge.cli.log.commands",
         "Explain NCCL's logs and flight records; find the rank that a hung job waits for.",
     ),
+    "machines": ("railgauge.cli.machines", "List the machines that --from @NAME reads."),
+    "completion": ("railgauge.cli.completion.command", "Print the completion script for bash, zsh or fish."),
 }
 
 GARBAGE_PASS = 100_000  # allocations between two collections: the start makes tens of thousands of objects that stay
 WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and ssh: a reader that is gone has to be an error there, not a signal
-
-HELP = """\
-Usage: railgauge COMMAND [ARGS]...
-
-GPU-cluster topology and interconnect diagnostics as NCCL sees them, proved by measured collectives.
-
-Commands:
-{commands}
-
-Options:
-  --version  Show the version and exit.
-  --help     Show this message and exit.
-
-`railgauge COMMAND --help` shows more. Exit status: 0 good; 1 findings; 2 usage; 3 a device, library or permission
-is missing; 4 verification or measurement failed; 5 bad input; 70 an error of railgauge itself; 130 interrupted."""
 
 
 def main() -> None:
@@ -95,6 +84,10 @@ def dispatch(args: list[str]) -> int:
     from railgauge.cli.streams import guard_streams
 
     guard_streams()
+    try:
+        args = everywhere.take(args)
+    except Exception as error:
+        return explain("", error)
     if args[:1] == ["--version"]:
         from railgauge import __version__
 
@@ -116,25 +109,25 @@ def say(text: str, status: int) -> int:
 
 
 def help_text() -> str:
-    """The top-level help: one line per command."""
-    return HELP.format(commands="\n".join(f"  {name:<9}{line}" for name, (_, line) in COMMANDS.items()))
+    """The top-level help: a line for each command."""
+    from railgauge.cli.help.first_page import first_page
+    from railgauge.cli.help.text import page_text
+
+    return page_text(first_page())
 
 
 def unknown(name: str) -> int:
     """Report an unknown command, and suggest a similar one."""
-    import difflib
+    from railgauge.topo.values.near import did_you_mean
 
-    near = difflib.get_close_matches(name, COMMANDS, 1)
-    hint = f"did you mean '{near[0]}'?" if near else "try 'railgauge --help'"
-    print(f"railgauge: no such command '{name}': {hint}", file=sys.stderr)
+    hint = did_you_mean(name, COMMANDS) or "; try 'railgauge --help'"
+    print(f"railgauge: no such command '{name}'{hint}", file=sys.stderr)
     return 2
 
 
 def run_command(name: str, args: list[str]) -> int:
     """Load a command's typer app, run it, and turn errors into messages and exit status."""
     own = args.index("--") if "--" in args else len(args)  # what follows belongs to the command that `topo bind` runs
-    debug = "--debug" in args[:own]
-    args = [a for a in args[:own] if a != "--debug"] + args[own:]
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
@@ -152,10 +145,10 @@ def run_command(name: str, args: list[str]) -> int:
     except BrokenPipeError:
         return reader_gone()
     except OSError as error:
-        trace(debug)
+        trace()
         return explain_os_error(f"railgauge {name}", error)
     except Exception as error:
-        trace(debug)
+        trace()
         return explain(name, error)
     return status
 
@@ -166,9 +159,9 @@ def reader_gone() -> int:
     return 128 + signal.SIGPIPE
 
 
-def trace(debug: bool) -> None:
+def trace() -> None:
     """Print the traceback of the error being handled if --debug asked for it; the exit status does not change."""
-    if debug:
+    if everywhere.debug:
         import traceback
 
         traceback.print_exc()
@@ -192,17 +185,18 @@ def explain(command: str, error: Exception) -> int:
     from railgauge.cli.streams import tell
     from railgauge.topo.errors import Error, described, status_of
 
+    who = f"railgauge {command}".rstrip()
     if isinstance(error, Error):
-        tell(f"railgauge {command}: {error}")
+        tell(f"{who}: {error}")
         return status_of(error)
-    show = getattr(error, "show", None)  # typer's usage errors
-    if show is not None:
-        show()
-        return int(getattr(error, "exit_code", 2))
+    if getattr(error, "show", None) is not None:
+        from railgauge.cli.help.misuse import explain_misuse
+
+        return explain_misuse(who, error)
     status = getattr(error, "exit_code", None)  # typer.Exit
     if status is not None:
         return int(status)
-    tell(f"railgauge {command}: {described(error)} (--debug shows where)")
+    tell(f"{who}: {described(error)} (--debug shows where)")
     return status_of(error)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge import __version__
+from railgauge.cli.everywhere import is_coloured
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files.output_file import write_file
@@ -69,7 +70,7 @@ def print_lines(lines: "Iterable[Line]") -> None:
     from railgauge.topo.render.palette import text_of
     from railgauge.topo.render.wrapping import wrapped
 
-    if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR")):
+    if not is_coloured(is_terminal=sys.stdout.isatty()):
         for line in lines:
             print(text_of(line))
         return

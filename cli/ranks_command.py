@@ -1,25 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that start ranks: they pass their options on to the ranks, and group them by section in the help."""
+"""Commands that start ranks: they pass their options on to the ranks. The options that such commands share."""
 
-from typing import Any
+from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
-
+from railgauge.cli.help.command import HelpCommand, option
+from railgauge.cli.help.page import ANSWER
+from railgauge.cli.machine_options import check_capture_name
 from railgauge.cli.ranks_start import ranks_arguments
+from railgauge.collectives.launch.launch import NAMES
+
+RANKS, PLACE = "Ranks to start", "Place of a process that another launcher started"
+
+RanksToStart = Annotated[
+    int | None, option(RANKS, "--ranks", "-np", metavar="N", min=1, help="Start N ranks on this machine or the hosts.")
+]
+Launcher = Annotated[
+    str, option(RANKS, "--launcher", metavar="|".join(NAMES), help="How to start them; ssh if hosts are named.")
+]
+Hostfile = Annotated[str, option(RANKS, "--hostfile", metavar="FILE", help="The hosts: an Open MPI or MPICH hostfile.")]
+Hosts = Annotated[str, option(RANKS, "--hosts", metavar="HOSTS", help="The hosts: gpu[01-04] or gpu01:8,gpu02:8.")]
+Variables = Annotated[
+    list[str] | None,
+    option(RANKS, "-x", "--export", metavar="NAME[=VALUE]", help="Set this variable for all ranks; repeatable."),
+]
+DryRun = Annotated[bool, option(RANKS, "--dry-run", help="Print the commands that would start them; run nothing.")]
+InitMethod = Annotated[
+    str, option(PLACE, "--init-method", metavar="URL", help="env://, tcp://HOST:PORT or file:///PATH.")
+]
+Rank = Annotated[int | None, option(PLACE, "--rank", metavar="R", min=0, help="The number of this process.")]
+WorldSize = Annotated[int | None, option(PLACE, "--world-size", metavar="N", min=1, help="The number of processes.")]
+LocalRank = Annotated[
+    int | None, option(PLACE, "--local-rank", metavar="R", min=0, help="The number of this process on its host.")
+]
+SaveCapture = Annotated[
+    str | None,
+    option(
+        ANSWER,
+        "--save-capture",
+        metavar="FILE",
+        callback=check_capture_name,
+        help="Save what the first rank of each node reads of it; --from FILE of other commands replays it.",
+    ),
+]
+Fault = Annotated[
+    str,
+    option(
+        "How to measure",
+        "--fault",
+        metavar="KIND:KEY=VALUE,...",
+        help="Inject a fault: flip a bit or stall a rank, e.g. flip:rank=1,message=2 or stall:rank=1,seconds=5.",
+    ),
+]
 
 
-def option(section: str, *names: str, **more: Any) -> Any:
-    """An option in a section of the help."""
-    return typer.Option(*names, rich_help_panel=section, **more)
-
-
-def argument(section: str, text: str, **more: Any) -> Any:
-    """An argument in a section of the help."""
-    return typer.Argument(help=text, show_default=False, rich_help_panel=section, **more)
-
-
-class RanksCommand(TyperCommand):
+class RanksCommand(HelpCommand):
     """The command; its context's `obj` is the command line for the ranks."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -27,13 +61,3 @@ class RanksCommand(TyperCommand):
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         ctx.obj = ranks_arguments(self.params, given)
         return super().parse_args(ctx, args)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer: options grouped by `rich_help_panel`, in order of first appearance."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
-                sections.setdefault(getattr(parameter, "rich_help_panel", None) or "Other", []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)

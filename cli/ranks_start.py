@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from railgauge.cli import everywhere
 from railgauge.cli.streams import tell
 from railgauge.collectives.launch.launch import Ended, Launch, launcher
 from railgauge.collectives.launch.place import BY_HAND, Place, check_world, find_place, tasks_of_allocation
@@ -152,7 +153,7 @@ def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
     total = sum(host.slots for host in hosts) or processes or 1
     check_world(total * ranks_per_process)
     return Launch(
-        argv=[asked.command, *asked.for_ranks],
+        argv=[asked.command, *everywhere.given(), *asked.for_ranks],
         processes=total,
         hosts=hosts,
         variables=asked.variables,

@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output as a terminal: in colour where it is one, plain where NO_COLOR is set (no-color.org)."""
+"""Standard output as a terminal, in colour where everywhere.py says so."""
 
-import os
+import sys
 from collections.abc import Iterator
-from typing import Literal
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
 from rich.segment import Segment
 
+from railgauge.cli.everywhere import is_coloured
 from railgauge.topo.values.printable import printable
 
 
 def console(width: int | None = None, *, stderr: bool = False) -> Console:
     """A console that never wraps, reads no markup, and removes control characters.
 
-    NO_COLOR also removes bold and dim, which Rich would keep.
+    Without colour there is no bold and no dim either.
     """
-    styles: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    colours = is_coloured(is_terminal=(sys.stderr if stderr else sys.stdout).isatty())
     made = Console(
-        highlight=False, soft_wrap=True, width=width, color_system=styles, markup=False, emoji=False, stderr=stderr
+        highlight=False,
+        soft_wrap=True,
+        width=width,
+        color_system="standard" if colours else None,
+        force_terminal=colours,
+        no_color=not colours,
+        markup=False,
+        emoji=False,
+        stderr=stderr,
     )
     made.push_render_hook(_PrintableHook())
     return made

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with
-from railgauge.cli.machine_options import HELP_OPTIONS, From, print_warnings
+from railgauge.cli.findings_output import FailOn, Only, Skip, leave_with
+from railgauge.cli.help.command import app_of, option
+from railgauge.cli.help.page import ANSWER
+from railgauge.cli.machine_options import From, print_warnings
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import Error, UsageError
 from railgauge.topo.findings.finding import Finding, Level
@@ -27,8 +30,6 @@ COMMAND_S = 60.0
 """Time limit of --on-change."""
 MOST_OUTPUT = 2000
 """Characters of its stderr that are shown."""
-
-app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
 
 def _interval(text: str) -> float:
@@ -51,24 +52,23 @@ class Look:
     taken_s: float
 
 
-@app.command()
 def watch(
     source: From = None,
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="Time between checks: 30s, 5m, 1h.")] = "60s",
+    every: Annotated[
+        str, typer.Option("--every", metavar="TIME", help="The time between checks: 30s, 5m, 1h.")
+    ] = "60s",
     count: Annotated[
         int | None, typer.Option("--count", metavar="N", min=1, help="End after N checks.", show_default="no end")
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.prom", help="Write metrics after each check.")
-    ] = None,
+    output: Annotated[str | None, output_option("Write metrics to this file after each check: FILE.prom.")] = None,
     on_change: Annotated[
         str | None,
-        typer.Option("--on-change", metavar="CMD", help="Shell command to run after a change; its stdin is JSON."),
+        typer.Option("--on-change", metavar="CMD", help="Run this shell command after a change; its stdin is JSON."),
     ] = None,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this check; repeatable.")] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this check; repeatable.")] = None,
+    only: Only = None,
+    skip: Skip = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document on one line for each check with changes.")
+        bool, option(ANSWER, "--json", help="Print one JSON document on one line for each check with changes.")
     ] = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
@@ -77,6 +77,10 @@ def watch(
     Error counters are compared with those of the check before, so that their rates cover the whole time.
 
     Ends with Ctrl-C, or after --count checks with the status of the last one, as check does.
+
+    Examples:
+        railgauge watch --every 5m --on-change 'logger -t railgauge'
+        railgauge watch -o /var/lib/node_exporter/textfile/railgauge.prom
     """
     from railgauge.topo.findings.node.history import FindingHistory
     from railgauge.topo.findings.node.rule import ASKING
@@ -97,6 +101,9 @@ def watch(
         before = look
     if before is not None:
         leave_with(before.findings, fail_on)
+
+
+app = app_of(watch)
 
 
 def _looks(

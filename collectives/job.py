@@ -55,6 +55,9 @@ class Job:
     record: bool = False
     """Whether the flight record is written at the end; rank 0's value is used."""
 
+    save_capture: str | None = None
+    """The file in which the first rank of each node saves what it read of the node."""
+
     def agreed(self) -> dict[str, str]:
         """The options, by flag and as text, that must be the same on every rank: the operations and their number, not
         the output.

@@ -9,18 +9,18 @@ NCCL_GRAPH_DUMP_FILE written.
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias
 
 from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
 from railgauge.collectives.node import JoiningNode
+from railgauge.collectives.node_machine import dump_path, read_machine
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import Graphs
 from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.files.output_file import write_file
-from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.merged_nics import merge_nics
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.system import build_system
@@ -46,17 +46,21 @@ def detect_node(
     environ: Mapping[str, str],
     gpus: Sequence[str] = (),
     network: Network = SOCKETS,
+    save_capture: str | None = None,
 ) -> JoiningNode:
     """Detect this machine as one of `nodes` for `ranks` ranks, with `graph_path`'s channels if it is given.
 
     `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on.
+    `save_capture`: a file for a capture of this machine, from which the plan is then made.
 
     Raises:
         InputError: a topology or graph file is unreadable, invalid or does not fit.
         UnavailableError: there is no network interface to use between nodes.
     """
     carriers = _carriers(network, environ) if nodes > 1 else []
-    topology, system = _machine(None if gpus else ranks, gpus, carriers, log, environ)
+    if save_capture and nodes > 1:
+        save_capture = dump_path(save_capture, name)
+    topology, system = _machine(None if gpus else ranks, gpus, carriers, log, environ, save_capture)
     graph_path = graph_path or _named(environ, "NCCL_GRAPH_FILE", log)
     graphs = graph_file.load(graph_path, system) if graph_path else search(system, nodes=nodes)
     links = gpu_links(system, environ)
@@ -81,21 +85,16 @@ def detect_node(
     return node
 
 
-def dump_path(path: str, name: str) -> str:
-    """The dump file of one of several nodes: `graph.txt` becomes `graph.gpu-01.txt`."""
-    given = Path(path)
-    return str(given.with_name(f"{given.stem}.{name}{given.suffix}"))
-
-
 def _machine(
     host_ranks: int | None,
     gpus: Sequence[str],
     carriers: Sequence[Carrier],
     log: NcclLog,
     environ: Mapping[str, str],
+    save_capture: str | None,
 ) -> tuple[Topology, System]:
     everything = {name: value for name, value in environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), carriers, everything if gpus else environ)
+    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), carriers, everything if gpus else environ, save_capture)
     for warning in machine.warnings:
         log.info("INIT", f"Topology detection: {warning}", also="GRAPH")
     topology = of_gpus(machine.topology, gpus) if gpus else machine.topology
@@ -109,12 +108,15 @@ def _machine(
     return topology, build_system(topology, host_ranks=host_ranks)
 
 
-def _loaded(topo_file: str | None, carriers: Sequence[Carrier], environ: Mapping[str, str]) -> Machine:
+def _loaded(
+    topo_file: str | None, carriers: Sequence[Carrier], environ: Mapping[str, str], save_capture: str | None
+) -> Machine:
     """The machine; its NICs are those of the network, if ranks communicate with other nodes."""
     if topo_file or not carriers or isinstance(carriers[0], IbDevice):
-        return load_machine(topo_file, environment=environ)
+        return read_machine(environ, topo_file, save_capture)
     names = ",".join(carrier.name for carrier in carriers)
-    return load_machine(environment={**environ, "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": f"={names}"})
+    sockets = {**environ, "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": f"={names}"}
+    return read_machine(sockets, None, save_capture)
 
 
 def _with_nic(topology: Topology, name: str) -> Topology:

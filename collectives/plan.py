@@ -85,10 +85,13 @@ def make_plan(
     log: NcclLog,
     environ: Mapping[str, str] | None = None,
     network: Network = SOCKETS,
+    *,
+    save_capture: str | None = None,
 ) -> Plan:
     """Plan the ranks on all nodes, with `graph_file`'s channels if it is given; all ranks call it together.
 
     `peers` are all ranks (`peers.exchange`), `network` is what they agreed on (`choose_network`).
+    `save_capture`: the first rank of each node writes what it read of the node to this file.
 
     Raises:
         InputError: a topology or graph file of this node is unreadable, invalid or does not fit.
@@ -98,7 +101,7 @@ def make_plan(
     """
     env = os.environ if environ is None else environ
     nodes = nodes_of(peers)
-    names = _names([peers[ranks[0]].host for ranks in nodes])
+    names = node_names([peers[ranks[0]].host for ranks in nodes])
     own = next(number for number, ranks in enumerate(nodes) if bootstrap.rank in ranks)
     limit_s = bootstrap.timeout_s + PLAN_WITHIN_S
     found = b""
@@ -106,7 +109,8 @@ def make_plan(
         from railgauge.collectives.node_detection import detect_node
 
         gpus = [bus_id for rank in nodes[own] if (bus_id := peers[rank].bus_id)]
-        found = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env, gpus, network).pack()
+        node = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env, gpus, network, save_capture)
+        found = node.pack()
     everybody = bootstrap.all_gather_bytes(found, limit_s)
     joined = None
     if bootstrap.rank == 0:
@@ -143,7 +147,7 @@ def _unpacked(bootstrap: Bootstrap, data: bytes, ranks: Sequence[int]) -> Joinin
     return node
 
 
-def _names(hosts: list[str]) -> list[str]:
+def node_names(hosts: list[str]) -> list[str]:
     """The hosts' names; a number is added if several nodes have the same one."""
     count = Counter(hosts)
     return [host if count[host] == 1 else f"{host}-{number}" for number, host in enumerate(hosts)]

@@ -207,7 +207,9 @@ class _Rank:
             self._measure_by(nccl, bootstrap, peers, outcome.nccl.lines(), outcome)
             return
         network = outcome.network = choose_network(bootstrap, peers, self._log)
-        plan = make_plan(bootstrap, peers, self._job.graph_file, self._log, network=network)
+        plan = make_plan(
+            bootstrap, peers, self._job.graph_file, self._log, network=network, save_capture=self._job.save_capture
+        )
         outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
         if gpu:
             check_on_gpus(self._job)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
-from railgauge.topo.facts.capture import Capture, CaptureReader
+from railgauge.topo.facts.capture import Capture, CaptureReader, dumps
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.named_source import open_source, with_kernel_log
 from railgauge.topo.facts.reader import LiveReader, Reader
@@ -19,7 +19,9 @@ from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_settings import Setting, of_nccl, read_host_file
 from railgauge.topo.facts.sources.nccl_topo_file import NamedFile
 from railgauge.topo.facts.sources.sysfs_net import addressed
+from railgauge.topo.files.compression import WRITERS
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.files.output_file import write_file
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.detect.topo_file import heard
@@ -253,7 +255,7 @@ def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bo
 
 
 def snapshot(
-    source: str | None, environment: Mapping[str, str], *, later: bool = False, dmesg: str | None = None
+    source: str | Capture | None, environment: Mapping[str, str], *, later: bool = False, dmesg: str | None = None
 ) -> Capture:
     """A capture of the machine that `source` names (see load_machine), read once.
 
@@ -268,6 +270,32 @@ def snapshot(
     if isinstance(reader, CaptureReader):
         return reader.capture
     raise UsageError(f"{source} is a topology file, not a machine: no capture can be made of it")
+
+
+def saved(
+    path: str,
+    source: str | Capture | None,
+    environment: Mapping[str, str],
+    *,
+    later: bool = False,
+    dmesg: str | None = None,
+) -> Capture:
+    """A snapshot (see there) that is written to `path` as well.
+
+    UsageError for a name without the suffix of an archive, UnavailableError where it cannot be written.
+    """
+    suffix = capture_suffix(path)
+    capture = snapshot(source, environment, later=later, dmesg=dmesg)
+    write_file(path, dumps(capture, suffix))
+    return capture
+
+
+def capture_suffix(path: str) -> str:
+    """The format of the archive that --save-capture names; UsageError for a name without the suffix of one."""
+    found = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
+    if found is None:
+        raise UsageError(f"--save-capture {path}: give a name that ends in {' or '.join(WRITERS)}")
+    return found
 
 
 def _scanned(

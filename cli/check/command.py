@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.expect_option import Expect
-from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_if_failed, leave_with
+from railgauge.cli.findings_output import FailOn, Only, Quiet, Skip, Verbose, detail_of, leave_if_failed, leave_with
+from railgauge.cli.help.command import app_of
 from railgauge.cli.machine_options import (
-    HELP_OPTIONS,
     From,
     Gpus,
     Json,
@@ -20,6 +20,7 @@ from railgauge.cli.machine_options import (
     open_machine,
     print_warnings,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
@@ -28,10 +29,7 @@ MOST_COST = 2
 """The highest cost of a rule. Other commands move data."""
 MOVES_DATA = "use railgauge link (between GPUs) or railgauge gdr check (between GPU and NIC)"
 
-app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
-
-@app.command()
 def check(
     source: From = None,
     save: SaveCapture = None,
@@ -42,14 +40,17 @@ def check(
         typer.Option("--dmesg", metavar="FILE", help="Read the kernel's log (Xid, SXid) from a file; - is stdin."),
     ] = None,
     cost: Annotated[
-        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: also query the machine; 3: same as 2.")
+        int,
+        typer.Option(
+            "-r", "--level", metavar="N", min=1, max=3, help="1 reads files, 2 also queries the machine; 3 is as 2."
+        ),
     ] = 1,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    only: Only = None,
+    skip: Skip = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="BASELINE", help="Compare with a baseline: capture, @fixture, XML or JSON of -o."
+            "--against", metavar="MACHINE", help="Compare with a machine, or with the .json of an earlier -o."
         ),
     ] = None,
     expect: Expect = None,
@@ -59,14 +60,20 @@ def check(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", metavar="FILE", help="Write a report: .html, .json, or .prom for node_exporter."),
+        output_option("Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Find the problems of this machine, or of the one in --from, before a job hits them."""
+    """Find the problems of this machine, or of the one in --from, before a job hits them.
+
+    Examples:
+        railgauge check
+        railgauge check --from @dgx-h100-nic-x8
+        railgauge check --against yesterday.json -o today.html
+    """
     from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings
     from railgauge.cli.check.write_profile import write_profile
     from railgauge.topo.expect.expectations import given
@@ -110,3 +117,6 @@ def check(
         print_lines(check_lines(machine, findings, compared, name=name, detail=detail))
     leave_if_failed(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)
+
+
+app = app_of(check)

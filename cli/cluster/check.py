@@ -10,7 +10,17 @@ import typer
 
 from railgauge.cli.cluster.options import From, Hostfile, Nodes, Reports
 from railgauge.cli.expect_option import Expect
-from railgauge.cli.findings_output import FOUND, FailOn, Quiet, Verbose, detail_of, leave_if_failed, leave_with
+from railgauge.cli.findings_output import (
+    FOUND,
+    FailOn,
+    Only,
+    Quiet,
+    Skip,
+    Verbose,
+    detail_of,
+    leave_if_failed,
+    leave_with,
+)
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
@@ -32,10 +42,12 @@ def check(
     hostfile: Hostfile = None,
     source: From = None,
     outputs: Reports = None,
-    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
-    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
-    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="End the work on a node after this time.")
+    ] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Handle N nodes at a time.")] = 64,
+    only: Only = None,
+    skip: Skip = None,
     table: Annotated[
         bool, typer.Option("--table", help="Print a line for each node: verdict and worst cause.")
     ] = False,
@@ -55,6 +67,10 @@ def check(
     all others over the interfaces that NCCL would use.
 
     Exit status 1 also if a node could not be read.
+
+    Examples:
+        railgauge cluster check -w gpu[001-064]
+        railgauge cluster check --from captures/
     """
     from railgauge.cli.cluster.check_file import folder_and_files, write_reports
     from railgauge.cli.cluster.gather import GatherLimits

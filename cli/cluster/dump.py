@@ -26,8 +26,10 @@ def dump(
     output: Kept = None,
     capture: Annotated[bool, typer.Option("--capture", help="Gather captures (default).")] = False,
     topo: Annotated[bool, typer.Option("--topo", help="Gather topology files, NODE.xml; with --capture both.")] = False,
-    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
-    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="End the work on a node after this time.")
+    ] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Handle N nodes at a time.")] = 64,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
@@ -38,6 +40,10 @@ def dump(
     Without -w and --hostfile: the nodes of the Slurm allocation.
 
     --fail-on: a node that differs is WARN, one that could not be read UNKNOWN.
+
+    Examples:
+        railgauge cluster dump -w gpu[001-064] -o captures/
+        railgauge cluster dump --from captures/
     """
     from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.cli.cluster.gathered_files import gathered_files

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.cluster.nodes import hosts
+from railgauge.cli.cluster.options import Hostfile, Nodes
 from railgauge.cli.findings_output import FailOn
+from railgauge.cli.help.command import option
 from railgauge.cli.link.options import (
     HOST_BYTES,
-    WHAT,
-    AsJson,
     Bisect,
     Bytes,
-    FaultOption,
     Iterations,
     LatencyBytes,
     MinGbps,
@@ -26,7 +25,8 @@ from railgauge.cli.link.options import (
     link_job,
 )
 from railgauge.cli.link.start import LinkAnswer, start
-from railgauge.cli.ranks_command import argument, option
+from railgauge.cli.machine_options import Json
+from railgauge.cli.ranks_command import RANKS, DryRun, Fault, SaveCapture, Variables
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import UsageError
@@ -35,23 +35,22 @@ from railgauge.topo.findings.finding import Level
 if TYPE_CHECKING:
     from railgauge.collectives.launch.hostfile import Host
 
-NODES = "Nodes"
 LAUNCHERS = ("ssh", "mpirun", "srun")
 
 
 def link(
     ctx: typer.Context,
-    a: Annotated[str | None, argument(WHAT, "Only the link between this node", metavar="A")] = None,
-    b: Annotated[str | None, argument(WHAT, "and this one.", metavar="B")] = None,
-    nodes: Annotated[
-        str | None, option(NODES, "-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")
+    a: Annotated[
+        str | None, typer.Argument(metavar="A", help="A node: measure only the link between it and B.")
     ] = None,
-    hostfile: Annotated[
-        str | None, option(NODES, "--hostfile", metavar="FILE", help="The nodes of an Open MPI or MPICH hostfile.")
-    ] = None,
-    launcher: Annotated[str, option(NODES, "--launcher", help=f"How to start the ranks: {', '.join(LAUNCHERS)}.")] = "",
-    variables: Annotated[list[str] | None, option(NODES, "-x", help="NAME[=VALUE]: set it for all ranks.")] = None,
-    dry_run: Annotated[bool, option(NODES, "--dry-run", help="Print the commands that would start them.")] = False,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="The node at the other end.")] = None,
+    nodes: Nodes = None,
+    hostfile: Hostfile = None,
+    launcher: Annotated[
+        str, option(RANKS, "--launcher", metavar="|".join(LAUNCHERS), help="How to start a rank on each node.")
+    ] = "",
+    variables: Variables = None,
+    dry_run: DryRun = False,
     transport: Transport = "",
     size: Bytes = HOST_BYTES,
     latency_size: LatencyBytes = "8",
@@ -59,15 +58,20 @@ def link(
     one_at_a_time: OneAtATime = False,
     bisect: Bisect = False,
     timeout: Timeout = 60.0,
-    fault: FaultOption = "",
+    fault: Fault = "",
     min_gbps: MinGbps = None,
     fail_on: FailOn = Level.WARN,
+    save: SaveCapture = None,
     output: Output = None,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Measure bandwidth and latency between all nodes, or A and B, on every rail, and name the slow node or link.
 
     Without -w and --hostfile: the nodes of the Slurm allocation. One rank runs on each.
+
+    Examples:
+        railgauge cluster link -w gpu[001-064] --bisect
+        railgauge cluster link gpu001 gpu002 -w gpu[001-064]
     """
     named = hosts(nodes, hostfile)
     if len(named) < 2:
@@ -83,6 +87,7 @@ def link(
         one_at_a_time=one_at_a_time,
         bisect=bisect,
         fault=fault,
+        save_capture=save,
     )
     asked = Start(
         ranks=None,

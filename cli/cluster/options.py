@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-Nodes = Annotated[str | None, typer.Option("-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")]
+Nodes = Annotated[str | None, typer.Option("-w", "--nodes", metavar="NODES", help="The nodes: gpu[001-064],login1.")]
 Hostfile = Annotated[
     str | None, typer.Option("--hostfile", metavar="FILE", help="The nodes of an Open MPI or MPICH hostfile.")
 ]
@@ -22,5 +22,6 @@ Reports = Annotated[
     ),
 ]
 Kept = Annotated[
-    str | None, typer.Option("-o", metavar="FOLDER", help="Keep the files of the nodes as FOLDER/NODE.tar.zst.")
+    str | None,
+    typer.Option("-o", "--output", metavar="FOLDER", help="Keep the files of the nodes as FOLDER/NODE.tar.zst."),
 ]

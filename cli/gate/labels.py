@@ -8,6 +8,7 @@ import typer
 
 from railgauge.cli.findings_output import leave_with
 from railgauge.cli.gate.node import FailOn, From, Only, Skip, judge
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import write_text
 from railgauge.topo.findings.finding import Level
 
@@ -19,7 +20,7 @@ def nfd(
     fail_on: FailOn = Level.FAIL,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write a file in NFD's features.d instead of stdout."),
+        output_option("Write a file in NFD's features.d instead of stdout."),
     ] = None,
     keep_s: Annotated[
         float | None,
@@ -28,7 +29,11 @@ def nfd(
         ),
     ] = None,
 ) -> None:
-    """Write the verdict as a feature file of Node Feature Discovery: NAME=VALUE lines that become labels."""
+    """Write the verdict as a feature file of Node Feature Discovery: NAME=VALUE lines that become labels.
+
+    Examples:
+        railgauge gate nfd -o /etc/kubernetes/node-feature-discovery/features.d/railgauge --expires 600
+    """
     from railgauge.topo.render.verdict import feature_lines
 
     judged = judge(source, only, skip, fail_on)

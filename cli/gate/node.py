@@ -2,16 +2,11 @@
 """The node that a gate judges: options that all gates share, and its findings."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-import typer
-
-from railgauge.cli.findings_output import FailOn
+from railgauge.cli.findings_output import FailOn, Only, Skip
 from railgauge.cli.machine_options import From, open_machine
 from railgauge.topo.findings.finding import Finding, Level, at_or_above
 
-Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this check; repeatable.")]
-Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this check; repeatable.")]
 __all__ = ["FailOn", "From", "GateAnswer", "Only", "Skip", "judge"]
 
 

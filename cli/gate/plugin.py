@@ -22,12 +22,17 @@ def npd(
     skip: Skip = None,
     fail_on: FailOn = Level.FAIL,
     most: Annotated[
-        int, typer.Option("--max-length", metavar="N", min=20, help="Characters of the line: max_output_length.")
+        int,
+        typer.Option("--max-length", metavar="N", min=20, help="The most characters of the line: max_output_length."),
     ] = MOST_LINE,
 ) -> None:
     """Print one line for node-problem-detector.
 
     Exit status: 0 the node is good, 1 it has a problem, 2 unknown: the node could not be checked.
+
+    Examples:
+        railgauge gate npd
+        railgauge gate npd --from @dgx-h100-port-down
     """
     from railgauge.topo.render.verdict import reason, worst
 

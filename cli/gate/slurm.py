@@ -41,6 +41,10 @@ def slurm(
     """Drain this node in Slurm, with the reason, when it is broken.
 
     Use it as HealthCheckProgram, or in a prolog. Without --node the name is SLURMD_NODENAME, or the short host name.
+
+    Examples:
+        railgauge gate slurm --resume
+        railgauge gate slurm --dry-run --from @dgx-h100-port-down
     """
     if source is not None and node is None and not dry_run:
         raise UsageError("--from requires --node or --dry-run: its findings may not be those of this node")

@@ -16,6 +16,9 @@ def verdict(source: From = None, only: Only = None, skip: Skip = None) -> None:
     """Print one JSON document with the names and severities of NVIDIA Health Validation.
 
     Exit status: 0 for PASS, INFO and WARNING, 1 for CRITICAL and UNKNOWN.
+
+    Examples:
+        railgauge gate verdict
     """
     from railgauge.topo.render.verdict import verdict_document, worst
 

@@ -20,24 +20,31 @@ if TYPE_CHECKING:
 
 
 def check(
-    gpu: Annotated[str | None, typer.Argument(help="GPU0 or its bus id; default: all GPUs.")] = None,
-    nic: Annotated[str | None, typer.Argument(help="mlx5_0, NIC0 or its bus id; default: all NICs.")] = None,
+    gpu: Annotated[str | None, typer.Argument(metavar="GPU", help="GPU0 or its bus id (default: all GPUs).")] = None,
+    nic: Annotated[
+        str | None, typer.Argument(metavar="NIC", help="mlx5_0, NIC0 or its bus id (default: all NICs).")
+    ] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     settings: Set = None,
-    transfer: Annotated[bool, typer.Option("--transfer/--no-transfer", help="Move bytes and verify them.")] = True,
+    transfer: Annotated[
+        bool, typer.Option("--transfer/--no-transfer", help="Move bytes and verify them, on this machine.")
+    ] = True,
     as_json: Json = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why; on this
-    machine, try it.
+    """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA, and if not, why; on this machine, try it.
 
     The answer follows from the facts of the machine and its NCCL settings. The trial makes the NIC write into the
     GPU's memory and send from it, within this host, and verifies every byte; --no-transfer skips it.
+
+    Examples:
+        railgauge gdr check
+        railgauge gdr check GPU0 mlx5_0 --from @dgx-h100
     """
     from railgauge.topo.findings.gdr.findings import findings
     from railgauge.topo.findings.gdr.pairs import gdr_pairs

@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge graph join: the rings and trees of several nodes, end to end."""
 
+import os
 import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
-from railgauge.cli.machine_options import LIVE, Json, MergeNics, NoP2p, Set, open_machine, settings_in_force, source_of
+from railgauge.cli.machine_options import (
+    LIVE,
+    MACHINE_HELP,
+    Json,
+    MergeNics,
+    NoP2p,
+    SaveCapture,
+    Set,
+    open_machine,
+    save_live,
+    settings_in_force,
+)
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
@@ -25,25 +38,29 @@ MOST_NODES = 1024  # the plan has a step of every rank for every channel
 def join(
     nodes: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NODE...",
-            help="A topology XML, capture, machine.toml, @fixture or live for each node; 4*NODE for four equal ones.",
-        ),
+        typer.Argument(metavar="NODE", help=f"A machine for each node: {MACHINE_HELP}; 4*NODE for four equal ones."),
     ],
+    save: SaveCapture = None,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,
     settings: Set = None,
     as_json: Json = False,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the JSON document to FILE.")] = None,
+    output: Annotated[str | None, output_option("Write the JSON document to FILE.")] = None,
 ) -> None:
-    """Join the channels of nodes, equal or not, into the rings and trees of all ranks."""
+    """Join the channels of nodes, equal or not, into the rings and trees of all ranks.
+
+    Examples:
+        railgauge graph join 4*@dgx-h100
+        railgauge graph join 2*live @dgx-h100-nic-x8 -o plan.json
+    """
     from railgauge.topo.channels.joined import join as join_nodes
     from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.joined import joined_document, joined_lines
 
     names = _names(nodes)
-    machines = {name: open_machine(source_of(name), merged=merged) for name in dict.fromkeys(names)}
+    sources = save_live(names, save, os.environ)
+    machines = {name: open_machine(source, merged=merged) for name, source in sources.items()}
     steering = read_steering(settings_in_force(machines.get(LIVE, machines[names[0]]), settings))
     found = {name: _searched(one, len(names), policy, steering, p2p=not no_p2p) for name, one in machines.items()}
     joined = join_nodes([(name, *found[name]) for name in names], steering)

@@ -8,5 +8,5 @@ import typer
 from railgauge.topo.channels.graph import Policy
 
 PolicyOption = Annotated[
-    Policy, typer.Option("--policy", help="best: the most bandwidth found; nccl: what NCCL would choose.")
+    Policy, typer.Option("--policy", help="best is the most bandwidth found; nccl is what NCCL would choose.")
 ]

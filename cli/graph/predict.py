@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import MACHINE
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from railgauge.topo.predict.plan import NodePlan
 
 MOST_NODES = 1 << 20
+SIZES, WHAT_IF, FABRIC = "Sizes", "What if", "Network between nodes"
 MOST_ROWS = 10_000
 
 
@@ -48,13 +51,20 @@ class P2pAccess(StrEnum):
 
 
 def predict(
-    collective: Annotated[Collective, typer.Argument(help="The collective.")] = Collective.ALL_REDUCE,
-    begin: Annotated[str, typer.Option("-b", "--minbytes", help="Smallest size.")] = "8",
-    end: Annotated[str, typer.Option("-e", "--maxbytes", help="Largest size.")] = "1G",
-    step: Annotated[str, typer.Option("-i", "--stepbytes", help="Added to get the next size, with -f 1.")] = "1M",
-    factor: Annotated[float, typer.Option("-f", "--stepfactor", help="Multiplied to get the next size.")] = 2.0,
+    collective: Annotated[
+        Collective, typer.Argument(metavar="COLLECTIVE", help=f"One of {', '.join(Collective)}.")
+    ] = Collective.ALL_REDUCE,
+    begin: Annotated[str, option(SIZES, "-b", "--minbytes", metavar="SIZE", help="The smallest size.")] = "8",
+    end: Annotated[str, option(SIZES, "-e", "--maxbytes", metavar="SIZE", help="The largest size.")] = "1G",
+    step: Annotated[
+        str, option(SIZES, "-i", "--stepbytes", metavar="SIZE", help="Add this to get the next size, with -f 1.")
+    ] = "1M",
+    factor: Annotated[
+        float, option(SIZES, "-f", "--stepfactor", metavar="X", help="Multiply by this to get the next size.")
+    ] = 2.0,
     per_thread: Annotated[
-        int, typer.Option("-g", "--ngpus", min=1, help="GPUs that one thread drives, as in nccl-tests.")
+        int,
+        typer.Option("-g", "--ngpus", metavar="N", min=1, help="The GPUs that one thread drives, as in nccl-tests."),
     ] = 1,
     source: From = None,
     save: SaveCapture = None,
@@ -62,7 +72,7 @@ def predict(
     topo_file: TopoFile = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes; default: 1, or by --graph."),
+        option(MACHINE, "--nodes", metavar="N", min=1, help="The number of equal nodes (default: 1, or by --graph)."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = DeviceChoice.AUTO,
@@ -74,7 +84,8 @@ def predict(
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            WHAT_IF,
             "--set",
             metavar="NAME=VALUE",
             help="An NCCL setting, or a change: NIC2.width=8 (NCCL plans as before), NIC2.max_width=8 (it knows), "
@@ -83,24 +94,33 @@ def predict(
     ] = None,
     drops: Annotated[
         list[str] | None,
-        typer.Option("--drop", metavar="NAME", help="Remove NIC1, GPU7 or nvlink:GPU3-GPU5; repeatable."),
+        option(WHAT_IF, "--drop", metavar="DEVICE", help="Remove NIC1, GPU7 or nvlink:GPU3-GPU5; repeatable."),
     ] = None,
     fixed: Annotated[
-        bool,
-        typer.Option("--fixed", help="As if the faults that check prices were fixed; changes come after."),
+        bool, option(WHAT_IF, "--fixed", help="Fix the faults that check prices first; changes come after.")
     ] = False,
-    peer: Annotated[P2pAccess, typer.Option("--p2p", help="off: assume no peer access between GPUs.")] = P2pAccess.ON,
+    peer: Annotated[
+        P2pAccess, option(WHAT_IF, "--p2p", help="off assumes no peer access between GPUs.")
+    ] = P2pAccess.ON,
     kind: Annotated[
-        FabricKind, typer.Option("--fabric", help="How the NICs of the nodes are wired to switches.")
+        FabricKind, option(FABRIC, "--fabric", help="How the NICs of the nodes are wired to switches.")
     ] = FabricKind.FLAT,
     oversubscription: Annotated[
-        float, typer.Option("--oversubscription", metavar="R", help="Leaf bandwidth down / bandwidth up.")
+        float, option(FABRIC, "--oversubscription", metavar="X", help="Bandwidth of a leaf switch down / bandwidth up.")
     ] = 1.0,
-    hop_us: Annotated[float, typer.Option("--hop-latency", metavar="US", help="Latency of one more switch.")] = HOP_US,
-    radix: Annotated[int, typer.Option("--radix", metavar="PORTS", help="Ports per switch.")] = RADIX,
+    hop_us: Annotated[
+        float, option(FABRIC, "--hop-latency", metavar="US", help="The latency of one more switch, in microseconds.")
+    ] = HOP_US,
+    radix: Annotated[int, option(FABRIC, "--radix", metavar="N", help="The ports of a switch.")] = RADIX,
     as_json: Json = False,
 ) -> None:
-    """Predict time and bandwidth per size, what limits them, and the effect of a change of the machine."""
+    """Predict time and bandwidth per size, what limits them, and the effect of a change of the machine.
+
+    Examples:
+        railgauge graph predict all_reduce --nodes 16 --from @dgx-h100
+        railgauge graph predict -b 1M -e 1G -f 4 --drop NIC1 --nodes 2 --from @dgx-h100
+        railgauge graph predict --set NIC2.width=8 --nodes 2 --from @dgx-h100
+    """
     from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
     from railgauge.topo.findings.node.effect import repaired

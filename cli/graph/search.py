@@ -3,14 +3,14 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     MergeNics,
     Nodes,
@@ -19,15 +19,19 @@ from railgauge.cli.machine_options import (
     SaveCapture,
     Set,
     TopoFile,
+    link_names,
     open_machine,
     open_system,
     settings_in_force,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from railgauge.topo.channels.graph import Graphs
     from railgauge.topo.nccl.graph.model import System
 
@@ -46,12 +50,17 @@ def search(
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,
     settings: Set = None,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
-    output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write NCCL's graph XML, or JSON if FILE ends in .json.")
-    ] = None,
+    output: Annotated[str | None, output_option("Write NCCL's graph XML, or JSON if FILE ends in .json.")] = None,
 ) -> None:
-    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE reads them."""
+    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE reads them.
+
+    Examples:
+        railgauge graph search --from @dgx-h100
+        railgauge graph search --nodes 2 -o graph.txt
+        railgauge graph search --policy nccl --set NCCL_CROSS_NIC=0
+    """
     from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
@@ -78,12 +87,12 @@ def search(
     if as_json:
         print_json(answer)
     elif output is None:
-        print("\n".join(_lines(system, graphs, nodes)))
+        print("\n".join(_lines(system, graphs, nodes, link_names(system, ids))))
 
 
-def _lines(system: "System", graphs: "Graphs", nodes: int) -> list[str]:
+def _lines(system: "System", graphs: "Graphs", nodes: int, names: "Mapping[str, str]") -> list[str]:
     from railgauge.topo.render.graph import graph_lines, rank_lines
 
     counted = 2 if graphs.ring.channels[0].nets else nodes  # NCCL may split a node into several
-    ring, tree = (graph_lines(name, graph, counted) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
+    ring, tree = (graph_lines(*one, counted, names) for one in (("ring", graphs.ring), ("tree", graphs.tree)))
     return [*rank_lines(system, graphs.ring), *ring, *tree]

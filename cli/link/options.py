@@ -4,9 +4,8 @@
 from math import inf
 from typing import Annotated
 
-import typer
-
-from railgauge.cli.ranks_command import option
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER
 from railgauge.collectives.device import Device
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.link.link_job import LinkJob
@@ -15,35 +14,70 @@ from railgauge.collectives.sizes import parse_size
 from railgauge.topo.errors import UsageError
 from railgauge.transports.fault import parse_fault
 
-WHAT, HOW, DEMANDS, ANSWER = "What", "How to measure", "Requirements", "Answer"
+HOW, DEMANDS = "How to measure", "Requirements"
 MOST_ITERATIONS = 1_000_000
 MOST_BYTES = 1 << 40
 HOST_BYTES, GPU_BYTES = "8M", "256M"
-BYTES_HELP = "message size for bandwidth"
 
-Bytes = Annotated[str, option(HOW, "-b", "--bytes", help=BYTES_HELP)]
-LatencyBytes = Annotated[str, option(HOW, "--latency-bytes", help="message size for latency")]
-ITERATIONS_HELP = "timed messages (latency: 25 times as many; between GPUs 200 times)"
-Iterations = Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help=ITERATIONS_HELP)]
-Timeout = Annotated[float, option(HOW, "-T", "--timeout", help="end after this many seconds without progress")]
-Transport = Annotated[str, option(WHAT, "--transport", help="only SHM, NET/IB or NET/Socket; between GPUs P2P or SHM")]
-OneAtATime = Annotated[bool, option(HOW, "--one-at-a-time", help="measure one pair at a time: pairs share no link")]
-Bisect = Annotated[bool, option(HOW, "--bisect", help="find one slow rank by bisection instead of measuring all pairs")]
-FaultOption = Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")]
+Bytes = Annotated[
+    str,
+    option(
+        HOW,
+        "-b",
+        "--bytes",
+        metavar="SIZE",
+        show_default=f"{HOST_BYTES}; between GPUs {GPU_BYTES}",
+        help="Measure bandwidth with messages of this size.",
+    ),
+]
+LatencyBytes = Annotated[
+    str, option(HOW, "--latency-bytes", metavar="SIZE", help="Measure latency with messages of this size.")
+]
+Iterations = Annotated[
+    int,
+    option(
+        HOW,
+        "-n",
+        "--iters",
+        metavar="N",
+        min=1,
+        max=MOST_ITERATIONS,
+        help="Time N messages; for latency 25 times as many, between GPUs 200 times.",
+    ),
+]
+Timeout = Annotated[
+    float, option(HOW, "-T", "--timeout", metavar="SECONDS", help="End after this time without progress.")
+]
+Transport = Annotated[
+    str,
+    option(
+        HOW,
+        "--transport",
+        metavar="TRANSPORT",
+        help="Measure this transport only: SHM, NET/Socket or NET/IB between ranks, P2P or SHM between GPUs.",
+    ),
+]
+OneAtATime = Annotated[
+    bool, option(HOW, "--one-at-a-time", help="Measure one pair at a time, so that pairs share no link.")
+]
+Bisect = Annotated[
+    bool, option(HOW, "--bisect", help="Find one slow rank by bisection instead of measuring all pairs.")
+]
 MinGbps = Annotated[
     float | None,
     option(
         DEMANDS,
         "--min-gbps",
         "--expect-gbps",
+        metavar="GBPS",
         show_default=False,
-        help="fail (exit status 4) unless every link reaches this many Gb/s (10^9 bits) in each direction",
+        help="Fail (exit status 4) unless every link reaches this many Gb/s (10^9 bits) in each direction.",
     ),
 ]
 Output = Annotated[
-    list[str] | None, typer.Option("-o", metavar="FILE", help="write the result: .json or .csv", rich_help_panel=ANSWER)
+    list[str] | None,
+    option(ANSWER, "-o", "--output", metavar="FILE", help="Write the result: .json or .csv; repeatable."),
 ]
-AsJson = Annotated[bool, option(ANSWER, "--json", help="print one JSON document")]
 
 
 def link_job(
@@ -57,6 +91,7 @@ def link_job(
     one_at_a_time: bool,
     bisect: bool,
     fault: str,
+    save_capture: str | None,
     gpus: bool = False,
 ) -> LinkJob:
     """Check the options and make a LinkJob of them.
@@ -85,6 +120,7 @@ def link_job(
         one_at_a_time=one_at_a_time,
         bisect=bisect,
         fault=parse_fault(fault) if fault else None,
+        save_capture=save_capture,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.machine_options import From, Json, SaveCapture, open_machine
+from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, open_machine, source_of
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.files.input_file import blocks
@@ -26,16 +26,22 @@ ENOUGH = 64  # bytes that distinguish a record from a log whose lines are JSON
 
 def explain(
     files: Annotated[
-        list[str], typer.Argument(help="NCCL's logs of one or more ranks (- is stdin), or a flight record.")
+        list[str],
+        typer.Argument(metavar="FILE", help="NCCL's logs of one or more ranks (- is stdin), or a flight record."),
     ],
-    source: From = None,
+    source: OtherMachine = None,
     save: SaveCapture = None,
     as_json: Json = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped."""
+    """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped.
+
+    Examples:
+        railgauge log explain nccl.*.log
+        srun ./train 2>&1 | railgauge log explain - --from live
+    """
     detail = detail_of(verbose=verbose, quiet=quiet)
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
@@ -102,7 +108,7 @@ def _log(
             files[0] if len(files) == 1 else f"{len(files)} files",
         )
     judged = verdict(log)
-    may = allowed(log, open_machine(source, save=save)) if source else ()
+    may = allowed(log, open_machine(source_of(source), save=save)) if source else ()
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:

@@ -21,22 +21,29 @@ def hang(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Flight records of PyTorch, output of ncclras, NCCL logs, a record of `run`: files, folders, tar."
+            metavar="FILE",
+            help="Flight records of PyTorch, output of ncclras, NCCL logs, a record of `run`: files, folders, tar.",
         ),
     ] = None,
     ras: Annotated[
-        str | None, typer.Option("--ras", metavar="HOST[:PORT]", help="Query the RAS of a running job (port 28028).")
+        str | None,
+        typer.Option("--ras", metavar="HOST[:PORT]", help="Query the RAS of a running job, at port 28028 by default."),
     ] = None,
     again_s: Annotated[
         float,
         typer.Option(
-            "--again", metavar="SECONDS", min=0, max=3600, help="With --ras: time between two queries; 0: query once."
+            "--again", metavar="SECONDS", min=0, max=3600, help="The time between two queries of --ras; 0 queries once."
         ),
     ] = 3.0,
     as_json: Json = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Show which ranks have not entered which operation, and which ranks wait for them."""
+    """Show which ranks have not entered which operation, and which ranks wait for them.
+
+    Examples:
+        railgauge log hang nccl_trace_rank_*
+        railgauge log hang --ras localhost
+    """
     from railgauge.collectives.record import SCHEMA
     from railgauge.collectives.record_hang import read_record
     from railgauge.topo.jobs.hang.sources import Sources

@@ -11,113 +11,237 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.ranks_command import RanksCommand, argument, option
+from railgauge.cli.help.command import app_of, argument, option
+from railgauge.cli.help.page import ANSWER
+from railgauge.cli.machine_options import Json
+from railgauge.cli.ranks_command import (
+    RANKS,
+    DryRun,
+    Fault,
+    Hostfile,
+    Hosts,
+    InitMethod,
+    Launcher,
+    LocalRank,
+    Rank,
+    RanksCommand,
+    RanksToStart,
+    SaveCapture,
+    Variables,
+    WorldSize,
+)
 from railgauge.cli.ranks_start import Start
 from railgauge.cli.run.result_file import JSON, ResultFile, RunAnswer, parse_outputs, parse_tolerance
 from railgauge.cli.run.start import start
 from railgauge.collectives.device import AUTO, Device, check_device
-from railgauge.collectives.dtype import parse_dtypes, parse_redops
+from railgauge.collectives.dtype import Dtype, parse_dtypes, parse_redops
 from railgauge.collectives.engine import Engine, parse_engine
 from railgauge.collectives.job import Job
-from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.collectives.without_effect import without_effect
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.values.near import did_you_mean
 from railgauge.transports.fault import parse_fault
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-)
-
 COLLECTIVES = tuple(NUMBERS)
+DTYPES = tuple(dtype.label for dtype in Dtype)
 ONE_OF = f"use one of {', '.join(COLLECTIVES)}"
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
-HOW, RANKS, PLACE = "How to measure", "Ranks to start", "Place of a process that another launcher started"
-DEMANDS = "Requirements (exit status 4 if not met; 1 if slower than OLD)"
-OUTPUTS = "sum, prod, min, max, avg or all; or a result file: .svg or .html (curves), .csv, .json"
-CHECK = "verified operations per size, plus one on random data; 0: none"
-COMPARE = "fail if a size is slower than in this older result (JSON)"
-REGISTER = "1 or 2: registered buffers, mapped by all ranks of a host and read by its NICs without copies; 0: off"
-COUNTERS = "fail unless all links carried the planned bytes, by their counters before and after"
-ENGINE = "railgauge, or nccl: the installed NCCL, GPUs only, same table"
-LIST = "run nothing: list what runs on this machine, and what is missing for the rest"
+WHAT, SIZES, HOW, DEMANDS = "What", "Sizes", "How to measure", "Requirements"
 
 
-@app.command(cls=RanksCommand)
 def run(
     ctx: typer.Context,
-    collective: Annotated[str, argument("What", ", ".join(COLLECTIVES))] = "",
-    dtype: Annotated[str, option("What", "-d", "--datatype", help="float, half, bfloat16, int8, ... or all")] = "float",
-    outputs: Annotated[list[str] | None, option("What", "-o", "--op", metavar="OP|FILE", help=OUTPUTS)] = None,
-    root: Annotated[int, option("What", "-r", "--root", min=-1, help="root rank; -1: each rank in turn")] = 0,
-    begin: Annotated[str, option("Sizes", "-b", "--minbytes", help="smallest size")] = "32M",
-    end: Annotated[str, option("Sizes", "-e", "--maxbytes", help="largest size")] = "32M",
-    step: Annotated[str, option("Sizes", "-i", "--stepbytes", help="added to get the next size")] = "1M",
-    factor: Annotated[float, option("Sizes", "-f", "--stepfactor", help="multiplied to get the next size")] = 1.0,
-    iterations: Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed iterations")] = 20,
+    collective: Annotated[str, argument(WHAT, f"One of {', '.join(COLLECTIVES)}.", metavar="COLLECTIVE")] = "",
+    dtype: Annotated[
+        str,
+        option(WHAT, "-d", "--datatype", metavar="TYPE", help=f"The type of elements: {', '.join(DTYPES)}, or all."),
+    ] = "float",
+    outputs: Annotated[
+        list[str] | None,
+        option(
+            WHAT,
+            "-o",
+            "--op",
+            metavar="OP|FILE",
+            help="The operator: sum, prod, min, max, avg or all; or a file for the result: .svg, .html, .csv or "
+            ".json; repeatable.",
+        ),
+    ] = None,
+    root: Annotated[
+        int, option(WHAT, "-r", "--root", metavar="RANK", min=-1, help="The root rank; -1 takes each rank in turn.")
+    ] = 0,
+    begin: Annotated[str, option(SIZES, "-b", "--minbytes", metavar="SIZE", help="The smallest size.")] = "32M",
+    end: Annotated[str, option(SIZES, "-e", "--maxbytes", metavar="SIZE", help="The largest size.")] = "32M",
+    step: Annotated[
+        str, option(SIZES, "-i", "--stepbytes", metavar="SIZE", help="Add this to get the next size.")
+    ] = "1M",
+    factor: Annotated[
+        float, option(SIZES, "-f", "--stepfactor", metavar="X", help="Multiply by this to get the next size.")
+    ] = 1.0,
+    iterations: Annotated[
+        int, option(HOW, "-n", "--iters", metavar="N", min=1, max=MOST_ITERATIONS, help="Time N iterations.")
+    ] = 20,
     warmup: Annotated[
-        int, option(HOW, "-w", "--warmup_iters", min=0, max=MOST_ITERATIONS, help="untimed iterations before")
+        int,
+        option(HOW, "-w", "--warmup_iters", metavar="N", min=0, max=MOST_ITERATIONS, help="Do N untimed ones before."),
     ] = 1,
     aggregate: Annotated[
-        int, option(HOW, "-m", "--agg_iters", min=1, max=MOST_ITERATIONS, help="operations per iteration")
+        int,
+        option(HOW, "-m", "--agg_iters", metavar="N", min=1, max=MOST_ITERATIONS, help="Do N operations an iteration."),
     ] = 1,
-    cycles: Annotated[int, option(HOW, "-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
-    check: Annotated[int, option(HOW, "-c", "--check", min=0, help=CHECK)] = 1,
-    average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
-    cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report mean CPU time, with warm-up")] = 0,
-    timeout: Annotated[float, option(HOW, "-T", "--timeout", help="end after so many seconds without progress")] = 60.0,
+    cycles: Annotated[
+        int, option(HOW, "-N", "--run_cycles", metavar="N", min=0, help="Repeat the whole scan N times; 0 never ends.")
+    ] = 1,
+    check: Annotated[
+        int,
+        option(
+            HOW,
+            "-c",
+            "--check",
+            metavar="N",
+            min=0,
+            help="Verify N operations a size, and one more on random data; 0 verifies none.",
+        ),
+    ] = 1,
+    average: Annotated[
+        int,
+        option(
+            HOW,
+            "-a",
+            "--average",
+            metavar="N",
+            min=0,
+            max=3,
+            help="Report the time of rank 0 (0), the mean (1), the minimum (2) or the maximum (3) of all ranks.",
+        ),
+    ] = 1,
+    cpu_time: Annotated[
+        int, option(HOW, "-C", "--report_cputime", metavar="0|1", help="1 reports the mean CPU time, warm-up included.")
+    ] = 0,
+    timeout: Annotated[
+        float, option(HOW, "-T", "--timeout", metavar="SECONDS", help="End after this time without progress.")
+    ] = 60.0,
     blocking: Annotated[
         int,
         option(
             HOW,
             "-z",
             "--blocking",
-            help="1: the host waits for each operation and times it by its own clock (GPUs only)",
+            metavar="0|1",
+            help="1: the host waits for each operation and times it by its own clock (GPUs only).",
         ),
     ] = 0,
-    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="replays of a CUDA graph (GPUs only)")] = 0,
-    register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
-    device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
-    engine: Annotated[str, option(HOW, "--engine", help=ENGINE)] = Engine.RAILGAUGE,
-    graph: Annotated[str, option(HOW, "--graph", help="use the channels of this graph.txt")] = "",
-    fault: Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
-    ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
-    ngpus: Annotated[int, option(RANKS, "-g", "--ngpus", min=1, help="ranks per thread of a process")] = 1,
-    nthreads: Annotated[int, option(RANKS, "-t", "--nthreads", min=1, help="threads per process")] = 1,
-    launcher: Annotated[str, option(RANKS, "--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
-    hostfile: Annotated[str, option(RANKS, "--hostfile", help="the hosts: an Open MPI or MPICH hostfile")] = "",
-    hosts: Annotated[str, option(RANKS, "--hosts", help="the hosts: gpu[01-04] or gpu01:8,gpu02:8")] = "",
-    variables: Annotated[list[str] | None, option(RANKS, "-x", help="NAME[=VALUE]: set it for all ranks")] = None,
-    dry_run: Annotated[bool, option(RANKS, "--dry-run", help="print the commands that would start them")] = False,
-    init_method: Annotated[str, option(PLACE, "--init-method", help="env://, tcp://HOST:PORT or file:///PATH")] = "",
-    rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="number of this process")] = None,
-    world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="number of processes")] = None,
-    local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on its host")] = None,
+    cudagraph: Annotated[
+        int, option(HOW, "-G", "--cudagraph", metavar="N", help="Replay a CUDA graph N times (GPUs only).")
+    ] = 0,
+    register: Annotated[
+        int,
+        option(
+            HOW,
+            "-R",
+            "--local_register",
+            metavar="0|1|2",
+            min=0,
+            max=2,
+            help="1 or 2: register buffers, which all ranks of a host map and its NICs read without copies.",
+        ),
+    ] = 0,
+    device: Annotated[
+        str,
+        option(
+            HOW, "--device", metavar="auto|cpu|cuda", help="Where ranks keep data: cpu is host memory, cuda is GPUs."
+        ),
+    ] = AUTO,
+    engine: Annotated[
+        str,
+        option(HOW, "--engine", metavar="railgauge|nccl", help="nccl: the installed NCCL, on GPUs only, same table."),
+    ] = Engine.RAILGAUGE,
+    graph: Annotated[str, option(HOW, "--graph", metavar="FILE", help="Use the channels of this graph XML.")] = "",
+    tune: Annotated[bool, option(HOW, "--tune", help="Time every algorithm; later runs choose the fastest.")] = False,
+    fault: Fault = "",
+    ranks: RanksToStart = None,
+    ngpus: Annotated[
+        int, option(RANKS, "-g", "--ngpus", metavar="N", min=1, help="Have N ranks on each thread of a process.")
+    ] = 1,
+    nthreads: Annotated[
+        int, option(RANKS, "-t", "--nthreads", metavar="N", min=1, help="Have N threads in each process.")
+    ] = 1,
+    launcher: Launcher = "",
+    hostfile: Hostfile = "",
+    hosts: Hosts = "",
+    variables: Variables = None,
+    dry_run: DryRun = False,
+    init_method: InitMethod = "",
+    rank: Rank = None,
+    world_size: WorldSize = None,
+    local_rank: LocalRank = None,
     min_busbw: Annotated[
         float | None,
-        option(DEMANDS, "--min-busbw", show_default=False, help="fail below this average bus bandwidth, GB/s"),
+        option(
+            DEMANDS,
+            "--min-busbw",
+            metavar="GB/S",
+            show_default=False,
+            help="Fail (exit status 4) below this average bus bandwidth, in GB/s.",
+        ),
     ] = None,
     expect_transport: Annotated[
-        str, option(DEMANDS, "--expect-transport", help="fail unless all traffic uses this transport")
+        str,
+        option(
+            DEMANDS,
+            "--expect-transport",
+            metavar="TRANSPORT",
+            help="Fail (exit status 4) unless all traffic uses this transport: P2P, SHM, NET/Socket or NET/IB.",
+        ),
     ] = "",
-    counters: Annotated[bool, option(DEMANDS, "--counters", help=COUNTERS)] = False,
-    compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
+    counters: Annotated[
+        bool,
+        option(DEMANDS, "--counters", help="Fail (exit status 4) unless the links' counters show the planned bytes."),
+    ] = False,
+    compare: Annotated[
+        str,
+        option(
+            DEMANDS,
+            "--compare",
+            metavar="FILE",
+            help="Fail (exit status 1) if a size is slower than in this older result (JSON).",
+        ),
+    ] = "",
     tolerance: Annotated[
-        float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may be lost")
+        float | None,
+        option(
+            DEMANDS,
+            "--tolerance",
+            metavar="PERCENT",
+            show_default="10",
+            help="How much slower than the older result a size may be.",
+        ),
     ] = None,
-    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")] = "",
-    tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
-    record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
-    as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
-    list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
+    save: SaveCapture = None,
+    output: Annotated[
+        str, option(ANSWER, "-J", "--output_file", metavar="FILE", help="Write the JSON document to this file.")
+    ] = "",
+    record: Annotated[
+        str | None, option(ANSWER, "--record", metavar="FILE", help="Write a flight record of all ranks.")
+    ] = None,
+    as_json: Json = False,
+    list_all: Annotated[
+        bool,
+        option(ANSWER, "--list", help="Run nothing: list what runs on this machine, and what is missing for the rest."),
+    ] = False,
 ) -> int:
-    """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
+    """Run a validated collective over the planned channels, with nccl-tests' flags and table.
+
+    Examples:
+        railgauge run all_reduce -b 8 -e 1G -f 2 -g 8
+        railgauge run all_reduce --device cpu --ranks 8 -b 1M -e 64M -f 4
+        railgauge run alltoall --hosts gpu[01-04] -g 8 -o result.svg
+    """
     if list_all:
         from railgauge.cli.run import listing
 
@@ -125,9 +249,9 @@ def run(
             raise UsageError(f"--list runs nothing: leave {shlex.join(others)} out")
         return listing.list_all(as_json=as_json)
     if collective not in COLLECTIVES:
-        raise UsageError(
-            f"unknown collective '{collective}': {ONE_OF}" if collective else f"no collective given: {ONE_OF}"
-        )
+        near = did_you_mean(collective, COLLECTIVES)
+        what = f"unknown collective '{collective}'{near}" if collective else "no collective given"
+        raise UsageError(f"{what}: {ONE_OF}")
     check_timeout(timeout)
     if cycles == 0 and as_json:
         raise UsageError("-N 0 never ends, so --json would never print: leave one of them out")
@@ -144,7 +268,7 @@ def run(
     if chosen is Engine.NCCL:
         check_nccl(
             device,
-            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters},
+            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "--save-capture": save},
         )
         device = Device.CUDA
     redop, files = parse_outputs(outputs or [], output)
@@ -193,6 +317,7 @@ def run(
         device=device,
         replays=cudagraph,
         blocking=bool(blocking),
+        save_capture=save,
     )
     asked = Start(
         ranks=ranks,
@@ -211,6 +336,9 @@ def run(
     lost = parse_tolerance(10.0 if tolerance is None else tolerance)
     answer = RunAnswer(files=files, record=record, compare=compare or None, tolerance=lost)
     return start(job, asked, answer, remarks)
+
+
+app = app_of(run, RanksCommand)
 
 
 def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from railgauge.cli.output import check_folders, json_text, write_text
-from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
+from railgauge.cli.ranks_start import ALONE, Start, launch_of, launch_ranks, own_place, speaks
 from railgauge.cli.run.result_file import RunAnswer
 from railgauge.cli.streams import tell
 from railgauge.collectives.job import Job
@@ -35,7 +35,22 @@ def start(job: Job, asked: Start, answer: RunAnswer, remarks: Callable[[], list[
     if place.process == 0:
         for remark in remarks():
             tell(f"railgauge run: {remark}")
+    if place is ALONE and job.ranks_per_process == 1:
+        tell(f"railgauge run: {one_rank(job.device)}")
     return run_here(job, place, answer)
+
+
+def one_rank(device: str) -> str:
+    """What a run without ranks took, and how to get more."""
+    from railgauge._native import collectives as native
+    from railgauge.collectives.device import Device, resolve
+
+    hosts = "--hosts or --hostfile on several hosts"
+    if resolve(device) is Device.CPU:
+        return f"1 rank in host memory; --ranks N starts N on this machine, {hosts}"
+    count = native.gpu_count()
+    more = f"-g {count} uses all" if count > 1 else "this machine has no other"
+    return f"1 rank on 1 of {count} GPU{'s' * (count > 1)}; {more}, {hosts}"
 
 
 def launch(job: Job, asked: Start, answer: RunAnswer) -> int:

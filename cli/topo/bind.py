@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.machine_options import From, TopoFile, open_machine
+from railgauge.cli.machine_options import From, SaveCapture, TopoFile, open_machine
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
@@ -20,17 +20,26 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def bind(
-    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="What to run.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- CMD", help="The command to run, and its arguments.")],
     rank: Annotated[
-        int | None, typer.Option("--rank", metavar="R", min=0, help="Rank on this node; else the launcher's variable.")
+        int | None,
+        typer.Option(
+            "--rank", metavar="R", min=0, help="The rank on this node (default: as the launcher's variable says)."
+        ),
     ] = None,
     memory: Annotated[bool, typer.Option("--mem", help="Also prefer the memory of the GPU's NUMA node.")] = False,
-    one_gpu: Annotated[bool, typer.Option("--one-gpu", help="Show CMD only its GPU (CUDA_VISIBLE_DEVICES).")] = False,
+    one_gpu: Annotated[bool, typer.Option("--one-gpu", help="Show CMD its GPU only (CUDA_VISIBLE_DEVICES).")] = False,
     source: From = None,
+    save: SaveCapture = None,
     topo_file: TopoFile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the binding; run nothing.")] = False,
 ) -> None:
-    """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's."""
+    """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's.
+
+    Examples:
+        railgauge topo bind --rank 0 --dry-run --from @dgx-h100 -- true
+        mpirun -n 8 railgauge topo bind --mem -- ./train
+    """
     from railgauge.topo.facts.local_rank import local_rank
     from railgauge.topo.values.spans import listed
     from railgauge.transports.placement import bind_cpus, prefer_memory, widen
@@ -39,7 +48,7 @@ def bind(
     before = widen()  # replaces the binding of a launcher
     setting = os.environ.get(VISIBLE)
     everything = {name: value for name, value in os.environ.items() if name != VISIBLE}
-    machine = open_machine(source, topo_file=topo_file, environment=everything)
+    machine = open_machine(source, topo_file=topo_file, environment=everything, save=save)
     binding = binding_of(machine, local, setting)
     tell(f"railgauge: {described(binding, local)}")
     if dry_run:

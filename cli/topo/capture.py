@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.machine_options import print_warnings
 from railgauge.cli.output import write_bytes
 from railgauge.topo.errors import UsageError
 
 
 def capture(
-    output: Annotated[str, typer.Option("-o", metavar="FILE", help="The archive: node.tar.zst or node.tar.gz.")],
+    output: Annotated[str, output_option("The archive: node.tar.zst, node.tar.gz, or /dev/stdout.")],
     redacted: Annotated[
         bool, typer.Option("--redact", help="Replace names, addresses, GUIDs, UUIDs and serial numbers by pseudonyms.")
     ] = False,
@@ -26,7 +27,12 @@ def capture(
         ),
     ] = None,
 ) -> None:
-    """Save the raw reads of this machine in one small archive; --from replays it anywhere."""
+    """Save the raw reads of this machine in one small archive; --from replays it anywhere.
+
+    Examples:
+        railgauge topo capture -o node.tar.zst
+        railgauge topo capture --redact -o odd.tar.zst
+    """
     from railgauge.topo.facts.capture import dumps
     from railgauge.topo.machine import record
 

@@ -5,23 +5,30 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.machine_options import Json, print_warnings, source_of
+from railgauge.cli.machine_options import MACHINE_HELP, Json, SaveCapture, print_warnings, save_live
 from railgauge.cli.output import document, print_json
 from railgauge.topo.machine import Machine, is_same_host, load_machine
 from railgauge.topo.values.printable import inline
 
-SIDE = "A capture, a topology XML, @fixture, a folder with sys/ in it, or `live`."
+SIDE = f"A machine: {MACHINE_HELP}."
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help=SIDE)],
-    b: Annotated[str, typer.Argument(metavar="B", help=SIDE)],
+    a: Annotated[str, typer.Argument(metavar="BEFORE", help=SIDE)],
+    b: Annotated[str, typer.Argument(metavar="AFTER", help="Another, named likewise.")],
+    save: SaveCapture = None,
     as_json: Json = False,
 ) -> None:
-    """Show what changed from A to B; exit status 0 if nothing did, 1 if something did."""
+    """Show what changed from one machine to another; exit status 0 if nothing did, 1 if something did.
+
+    Examples:
+        railgauge topo diff yesterday.tar.zst live
+        railgauge topo diff @dgx-h100 @dgx-h100-nic-x8
+    """
     from railgauge.topo.compare import diff as differences
 
-    before, after = (load_machine(source_of(side), environment={}) for side in (a, b))
+    sources = save_live((a, b), save, {})
+    before, after = (load_machine(sources[side], environment={}) for side in (a, b))
     _warn((a, before), (b, after))
     changes = differences.diff(before, after, same_host=is_same_host(before, after))
     if as_json:

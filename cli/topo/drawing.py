@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints `topo show`: the tree, the matrix, the differences from nvidia-smi's; in colour on a terminal (NO_COLOR)."""
+"""Prints `topo show`: the tree, the matrix, the differences from nvidia-smi's; in colour on a terminal."""
+
+from collections.abc import Mapping
+from textwrap import fill
 
 import typer
 from rich.text import Text
@@ -20,16 +23,17 @@ from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.topology import Branch, TopologyFacts, branches
 from railgauge.topo.render.wrapping import GAP, fitting_columns
 
+SENTENCE = 100  # characters of a line of text below a matrix
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
 
-def print_tree(system: System, machine: Machine) -> None:
-    """Print one tree per CPU."""
+def print_tree(system: System, machine: Machine, names: Mapping[str, str]) -> None:
+    """Print one tree per CPU; `names`: of nodes, by NCCL's id."""
     models = {gpu.bus_id: gpu.name for gpu in machine.facts.gpus if gpu.name} if machine.facts else {}
     known = TopologyFacts(links=node_links(system, machine.topology, machine.facts), models=models)
     width = terminal_width()
     out = console(width or WIDEST)
-    for branch in branches(system, known):
+    for branch in branches(system, known, names):
         out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch), soft_wrap=False)
     if unknown := nvlinks_text(machine.facts):
         print_lines([line(unknown, Ink.BAD)])
@@ -67,6 +71,8 @@ def print_matrix(system: System, machine: Machine) -> None:
     if drawn.unknown:
         print_lines([line(""), line(drawn.unknown, Ink.BAD)])
     print_text("\n" + drawn.legend)
+    for sentence in drawn.counted_otherwise:
+        print_text("\n" + fill(sentence, SENTENCE, break_on_hyphens=False))
     if drawn.nics:
         print_text(f"\n{NICS}\n")
         for label, name in drawn.nics:

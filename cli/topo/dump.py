@@ -3,9 +3,8 @@
 
 from typing import Annotated
 
-import typer
-
 from railgauge.cli.machine_options import From, Gpus, SaveCapture, TopoFile, open_machine
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import write_text
 
 
@@ -14,9 +13,14 @@ def dump(
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")] = None,
+    output: Annotated[str | None, output_option("Write to FILE instead of stdout.")] = None,
 ) -> None:
-    """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would."""
+    """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would.
+
+    Examples:
+        railgauge topo dump -o topo.xml
+        railgauge topo dump --from @dgx-h100
+    """
     from railgauge.topo.xml import topology_file
 
     text = topology_file.dumps(open_machine(source, gpus, topo_file=topo_file, save=save).topology)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.machine_options import Json, SaveCapture, open_machine, source_of
+from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, open_machine, source_of
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
 
 def lint(
-    file: Annotated[str, typer.Argument(help="A topology XML, as for NCCL_TOPO_FILE.")],
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="X", help="The machine it is for: live (this one), a capture, @fixture or XML."),
-    ] = None,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A topology XML, as for NCCL_TOPO_FILE.")],
+    source: OtherMachine = None,
     save: SaveCapture = None,
     as_json: Json = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Find the errors of a topology file, by itself and against the machine it is for."""
+    """Find the errors of a topology file, by itself and against the machine it is for.
+
+    Examples:
+        railgauge topo lint topo.xml
+        railgauge topo lint topo.xml --from live
+    """
     from railgauge.topo.findings.topology_file.inspected_file import read
     from railgauge.topo.findings.topology_file.rules import lint as findings_of
     from railgauge.topo.render.findings import record

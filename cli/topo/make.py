@@ -6,35 +6,42 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.machine_options import print_warnings, source_of
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import MACHINE
+from railgauge.cli.machine_options import MACHINE_HELP, SaveCapture, print_warnings, save_live
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import write_text
 
 if TYPE_CHECKING:
     from railgauge.topo.machine import Machine
     from railgauge.topo.vm.make import Made
 
-SIDE = "a capture, @fixture, topology XML, or live (this machine)."
-
 
 def make(
-    host: Annotated[str, typer.Option("--host", metavar="X", help=f"The host: {SIDE}")],
-    guest: Annotated[str, typer.Option("--guest", metavar="X", help=f"The VM: {SIDE}")],
+    host: Annotated[str, option(MACHINE, "--host", metavar="MACHINE", help=f"The host: {MACHINE_HELP}.")],
+    guest: Annotated[str, option(MACHINE, "--guest", metavar="MACHINE", help="The VM, named likewise.")],
     pairs: Annotated[
         list[str] | None,
-        typer.Option("--match", metavar="VM=HOST", help="A device of the VM and that of the host; repeatable."),
+        typer.Option("--match", metavar="VM=HOST", help="Bus ids of a device in the VM and on the host; repeatable."),
     ] = None,
     cpu_map: Annotated[
         list[str] | None,
-        typer.Option("--cpu-map", metavar="NODE=CORES", help="Cores of the VM on a NUMA node of the host."),
+        typer.Option("--cpu-map", metavar="NODE=CORES", help="Cores of the VM on a NUMA node of the host; repeatable."),
     ] = None,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")] = None,
+    save: SaveCapture = None,
+    output: Annotated[str | None, output_option("Write to FILE instead of stdout.")] = None,
 ) -> None:
-    """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the VM's bus ids."""
+    """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the VM's bus ids.
+
+    Examples:
+        railgauge topo make --host host.tar.zst --guest live -o topo.xml
+    """
     from railgauge.topo.machine import load_machine
     from railgauge.topo.vm.make import make as made_of
     from railgauge.topo.vm.remarks import remarks
 
-    there, here = (load_machine(source_of(side), environment={}) for side in (host, guest))
+    sources = save_live((host, guest), save, {})
+    there, here = (load_machine(sources[side], environment={}) for side in (host, guest))
     made = made_of(there, here, pairs or (), cpu_map or ())
     print_warnings((*remarks(made, there, here), *_trial(made, here)))
     if output is not None:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo paths: the paths between GPUs, NICs, CPUs and NVSwitches."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import MACHINE
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     MergeNics,
     NoP2p,
@@ -27,37 +30,36 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
 
 
-class Ids(StrEnum):
-    """How text names devices."""
-
-    NAMES = "names"
-    NCCL = "nccl"
-
-
-IdsOption = Annotated[
-    Ids, typer.Option("--ids", help="names: GPU0, mlx5_0, NUMA0, bus ids; nccl: NCCL's ids, such as GPU/0-1b000.")
-]
-
-
 def paths(
     a: Annotated[
-        str | None, typer.Argument(help="GPU0, NIC2, CPU0, NVS, mlx5_0, a bus id or an id such as GPU/0-1b000.")
+        str | None,
+        typer.Argument(
+            metavar="DEVICE", help="GPU0, mlx5_0, NIC2, NUMA0, NVS, a bus id or NCCL's id, e.g. GPU/0-1b000."
+        ),
     ] = None,
-    b: Annotated[str | None, typer.Argument(help="The other end, named likewise.")] = None,
+    b: Annotated[str | None, typer.Argument(metavar="DEVICE", help="The other end, named likewise.")] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     ranks: Ranks = None,
     device: DeviceOption = DeviceChoice.AUTO,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Accepted for symmetry; paths stay within a node.")] = 1,
+    nodes: Annotated[
+        int, option(MACHINE, "--nodes", metavar="N", min=1, help="Has no effect: paths stay within a node.")
+    ] = 1,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     settings: Set = None,
     ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
 ) -> None:
-    """Show all paths as NCCL sees them: type, hops, bandwidth; explain the one between A and B."""
+    """Show paths as NCCL sees them: all, those from one device, or the one between two, explained hop by hop.
+
+    Examples:
+        railgauge topo paths --from @dgx-h100
+        railgauge topo paths GPU0 --from @dgx-h100
+        railgauge topo paths GPU0 mlx5_0 --from @dgx-h100
+    """
     from railgauge.topo.nccl.graph.ends import find_end, text_names
     from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_reports_peers
     from railgauge.topo.nccl.paths.explanation import explain
@@ -66,8 +68,6 @@ def paths(
     from railgauge.topo.render.node_links import node_links, path_faults
     from railgauge.topo.render.paths import describe, entry, explained, now_text
 
-    if a and not b:
-        raise UsageError("give both A and B, or neither for all pairs")
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     levels = read_levels(settings_in_force(machine, settings, MEANING))
     system = open_system(machine, ranks, device)
@@ -88,11 +88,17 @@ def paths(
             return
         listed = [explained(explanation, faults)]
     else:
-        listed = [entry(*row) for row in table]
+        wanted = find_end(system, a, port_numbers(machine)).id if a else None
+        rows = [row for row in table if wanted in (None, row[0])]
+        if not rows:
+            raise UsageError(f"{a} starts no path: paths start at GPUs, ranks and NICs; name another device as well")
+        listed = [entry(*row) for row in rows]
     if as_json:
         print_json(document("paths", machine.host, paths=listed))
         return
-    for source_id, target_id, path in table:
+    for source_id, target_id, path in rows:
+        if path.type == "LOC":
+            continue  # a device and itself, or the ports of its card
         start, end = (names.get(node, node) for node in (source_id, target_id))
         print_text(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s{now_text(path)}")
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER
 from railgauge.cli.machine_options import (
     From,
     Gpus,
@@ -20,6 +22,7 @@ from railgauge.cli.machine_options import (
     open_machine,
     settings_in_force,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine
@@ -45,7 +48,9 @@ NEEDS_CPUS = (PickFormat.RANKFILE, PickFormat.SLURM, PickFormat.NUMACTL)
 
 
 def pick(
-    count: Annotated[int, typer.Option("-n", metavar="N", help="Number of GPUs the job needs on this node.")],
+    count: Annotated[
+        int, typer.Option("-n", "--count", metavar="N", help="The number of GPUs that the job needs on this node.")
+    ],
     busy: Annotated[
         str | None, typer.Option("--busy", metavar="LIST", help="GPUs in use: GPU3,GPU5, indices or bus ids.")
     ] = None,
@@ -58,14 +63,19 @@ def pick(
     no_p2p: NoP2p = False,
     settings: Set = None,
     form: Annotated[
-        PickFormat, typer.Option("--format", help="text, env, rankfile (Open MPI), slurm, numactl or json.")
+        PickFormat, option(ANSWER, "--format", help="The format of the answer; rankfile is Open MPI's.")
     ] = PickFormat.TEXT,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout; JSON for *.json.")
+        str | None, output_option("Write to FILE instead of stdout; JSON if its name ends in .json.")
     ] = None,
 ) -> None:
-    """Pick the best GPUs for a job on a shared machine, and the CPUs, memory and NICs of each rank."""
+    """Pick the best GPUs for a job on a shared machine, and the CPUs, memory and NICs of each rank.
+
+    Examples:
+        railgauge topo pick -n 4 --busy GPU0,GPU3 --from @dgx-a100
+        eval "$(railgauge topo pick -n 4 --format env)"
+    """
     from railgauge.topo.channels.binding import bindings
     from railgauge.topo.channels.pick import pick as pick_gpus
     from railgauge.topo.facts.sources.sysfs_threads import thread_siblings

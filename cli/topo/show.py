@@ -4,13 +4,15 @@
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import ANSWER
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
     From,
     Gpus,
+    Ids,
+    IdsOption,
     Json,
     Ranks,
     SaveCapture,
@@ -18,6 +20,7 @@ from railgauge.cli.machine_options import (
     open_machine,
     open_system,
 )
+from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import print_json
 from railgauge.topo.errors import UsageError
 
@@ -31,14 +34,24 @@ class View(StrEnum):
 
 
 ViewOption = Annotated[
-    View, typer.Option("--view", help="A tree, the matrix of nvidia-smi topo -m, or ports and GIDs of RDMA devices.")
+    View,
+    option(
+        ANSWER,
+        "--view",
+        help="matrix is that of nvidia-smi topo -m; rdma shows ports and GIDs of RDMA devices.",
+    ),
 ]
 Against = Annotated[
     str | None,
-    typer.Option("--against", metavar="FILE", help="Output of nvidia-smi topo -m: where and why the matrix differs."),
+    option(
+        ANSWER,
+        "--against",
+        metavar="FILE",
+        help="Show where and why the matrix differs from this output of nvidia-smi topo -m; with --view matrix.",
+    ),
 ]
 Output = Annotated[
-    str | None, typer.Option("-o", metavar="FILE", help="Write a picture: .svg, .dot or .html; or .json for the data.")
+    str | None, output_option("Write a picture in the format of the suffix: .svg, .dot, .html; or the data: .json.")
 ]
 
 
@@ -52,12 +65,20 @@ def show(
     output: Output = None,
     ranks: Ranks = None,
     device: DeviceOption = DeviceChoice.AUTO,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
 ) -> None:
-    """Draw the machine as a tree, a matrix or a picture."""
+    """Draw the machine as a tree, a matrix or a picture.
+
+    Examples:
+        railgauge topo show --from @dgx-h100
+        railgauge topo show --view matrix --from @dgx-h100
+        railgauge topo show -o node.svg
+    """
     from railgauge.cli.topo.drawing import print_differences, print_matrix, print_tree
     from railgauge.cli.topo.picture_file import check_suffix, topology_document, write_picture
     from railgauge.cli.topo.rdma_view import print_rdma, settings_of_devices
+    from railgauge.topo.nccl.graph.ends import text_names
 
     _check(view, against, output, topo_file, as_json=as_json)
     if output is not None:
@@ -76,7 +97,7 @@ def show(
     elif view is View.MATRIX:
         print_matrix(system, machine)
     else:
-        print_tree(system, machine)
+        print_tree(system, machine, text_names(system) if ids is Ids.NAMES else {})
 
 
 def _check(view: View, against: str | None, output: str | None, topo_file: str | None, *, as_json: bool) -> None:

@@ -20,8 +20,8 @@ from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.measurement import Say
 from railgauge.collectives.link.pair_result import PairResult, PairSample
 from railgauge.collectives.link.tournament import Pair
+from railgauge.collectives.node_machine import read_machine
 from railgauge.topo.errors import AbortedError, UnavailableError, UsageError, VerificationError
-from railgauge.topo.machine import load_machine
 from railgauge.transports.available import P2P
 
 Connect = Callable[[int, int, int, bool, float], GpuLink]
@@ -44,7 +44,7 @@ def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
     count = native.gpu_count()
     check_gpus(result.job, count)
     bus_ids = [native.gpu_facts(gpu)[0] for gpu in range(count)]
-    machine = load_machine(os.environ.get("NCCL_TOPO_FILE") or None, environment=os.environ)  # a file counts as a whole
+    machine = read_machine(os.environ, os.environ.get("NCCL_TOPO_FILE"), result.job.save_capture)
     paths = GpuPaths(machine, bus_ids, os.environ)
     host = socket.gethostname()
     result.ranks = [

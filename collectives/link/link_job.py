@@ -36,6 +36,8 @@ class LinkJob:
     bisect: bool = False
     """Find one slow node by bisection, instead of measuring pairs."""
     fault: Fault | None = None
+    save_capture: str | None = None
+    """The file in which the first rank of each node saves what it read of the node."""
 
     @property
     def turns(self) -> int:

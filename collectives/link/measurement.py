@@ -48,7 +48,7 @@ def measure(bootstrap: Bootstrap, job: LinkJob, result: LinkResult, say: Say) ->
     _check_ranks(job, len(peers))
     network = choose_network(bootstrap, peers, NcclLog(bootstrap.rank), always=True)
     ports = bootstrap.all_gather(own_ports(network), list[Port])
-    placed = placements(bootstrap, peers)
+    placed = placements(bootstrap, peers, job.save_capture)
     result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=placed[peer.rank][1]) for peer in peers]
     with bound(peers, bootstrap.rank, placed[bootstrap.rank][0]):
         if job.bisect:

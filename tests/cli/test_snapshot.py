@@ -8,7 +8,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from tests.cli.command import in_process
+from tests.cli.command import in_process, railgauge
 
 from railgauge.fixtures.__main__ import load
 from railgauge.topo.facts import named_source
@@ -199,3 +199,59 @@ def test_a_fixture_can_be_saved(tmp_path):
     assert answered("topo", "show", "--from", "@h200x4", "--save-capture", path) == answered(
         "topo", "show", "--from", path
     )
+
+
+BESIDE = [
+    ("topo", "diff", "@dgx-h100-nic-x8", "live"),
+    ("topo", "diff", "live", "@dgx-h100-nic-x8"),
+    ("topo", "make", "--host", "live", "--guest", "@vm-flat"),
+    ("graph", "join", "2*live", "@dgx-h100", "--policy", "nccl"),
+]
+
+
+@pytest.mark.parametrize("command", BESIDE, ids=" ".join)
+def test_of_several_machines_this_one_is_saved(dgx, command):
+    path = str(dgx / "saved.tar.zst")
+    replayed = [word.replace("live", path) for word in command]
+    status, text, said = answered(*command, "--save-capture", path)
+    again = answered(*replayed)
+    assert (status, text) == (again[0], again[1].replace(path, "live"))
+    assert said == [line.replace(path, "live") for line in again[2]]
+    assert (status, text, said) == answered(*command)
+
+
+@pytest.mark.parametrize("command", [("topo", "diff", "@h200x4", "@laptop"), ("graph", "join", "2*@h200x4")])
+def test_where_this_machine_is_not_named_there_is_nothing_to_save(tmp_path, command):
+    done = in_process(*command, "--save-capture", str(tmp_path / "a.tar.zst"))
+    assert (done.returncode, "as `live`" in done.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_this_machine_named_twice_is_read_once(reads, dgx):
+    assert reads.of("topo", "diff", "live", "live", "--save-capture", str(dgx / "a.tar.zst"))[0] == {}
+
+
+def test_the_binding_of_a_rank_replays(dgx):
+    path, command = str(dgx / "saved.tar.zst"), ("topo", "bind", "--rank", "1", "--dry-run")
+    saved = answered(*command, "--save-capture", path, "--", "true")
+    assert saved == answered(*command, "--from", path, "--", "true") == answered(*command, "--", "true")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("run", "all_reduce", "-b", "8", "-e", "8", "-n", "1"), ("link", "-b", "8", "-n", "1")],
+    ids=lambda command: command[0],
+)
+def test_what_ranks_were_planned_on_is_saved_once_a_node(tmp_path, command):
+    path = tmp_path / "node.tar.zst"
+    done = railgauge(*command, "--ranks", "2", "--device", "cpu", "--save-capture", str(path))
+    assert done.returncode in (0, 1), done.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["node.tar.zst"]
+    assert answered("topo", "dump", "--from", str(path)) == answered("topo", "dump")
+
+
+@pytest.mark.parametrize("command", [("run", "all_reduce"), ("link",), ("cluster", "link", "-w", "a,b"), ("check",)])
+def test_a_wrong_name_ends_a_command_before_it_begins(command):
+    done = in_process(*command, "--save-capture", "node.zip")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert ".tar.zst or .tar.gz" in done.stderr

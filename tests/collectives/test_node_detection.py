@@ -6,7 +6,8 @@ import os
 import pytest
 from tests.collectives.fake_machines import QUIET, node, over_ib
 
-from railgauge.collectives.node_detection import detect_node, dump_path
+from railgauge.collectives.node_detection import detect_node
+from railgauge.collectives.node_machine import dump_path
 from railgauge.topo.errors import InputError, UnavailableError
 from railgauge.transports.nccl_log import NcclLog
 
@@ -110,6 +111,7 @@ def test_a_dump_that_cannot_be_written_is_a_warning(tmp_path, capsys):
     [
         ("graph.txt", "graph.gpu-01.txt"),
         ("/tmp/a.b/topo.xml", "/tmp/a.b/topo.gpu-01.xml"),
+        ("a.tar.zst", "a.gpu-01.tar.zst"),
         ("./topo", "topo.gpu-01"),
         (".hidden", ".hidden.gpu-01"),
     ],

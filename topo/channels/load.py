@@ -54,6 +54,15 @@ def loads(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
     return carried(group.system, group.table, every)
 
 
+def users(group: RankGroup, graph: Graph) -> dict[tuple[str, str], list[int]]:
+    """The channels that use each link, by number, by the ids of its ends."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for number, channel in enumerate(graph.channels):
+        for load in carried(group.system, group.table, steps(group, graph, channel)):
+            found.setdefault((load.link.source, load.link.target), []).append(number)
+    return found
+
+
 def overloaded(group: RankGroup, graph: Graph) -> tuple[LinkLoad, ...]:
     """The links that the channels of a graph overload, fullest first."""
     slack = ROUNDING * len(graph.channels)
@@ -123,7 +132,7 @@ def _leaving(pattern: int, ranks: list[Node]) -> list[tuple[Node, float]]:
     return [(ranks[1] if pattern == SPLIT_TREE else ranks[-1], 1.0)]
 
 
-def named(group: Sequence[LinkLoad]) -> str:
+def ends_of(group: Sequence[LinkLoad]) -> str:
     """The kind of equal links, the first few of them, and the number of the rest."""
     names = ", ".join(f"{load.link.source} -> {load.link.target}" for load in group[:MOST_NAMED])
     more = f", and {len(group) - MOST_NAMED} more" if len(group) > MOST_NAMED else ""

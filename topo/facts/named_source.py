@@ -11,6 +11,7 @@ from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.sources.kernel_log import kernel_log_file
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.values.near import did_you_mean
 
 DESCRIPTION = "machine.toml"
 
@@ -46,12 +47,19 @@ def with_kernel_log(reader: Reader, path: str) -> Reader:
 
 def fixture_path(name: str) -> str:
     """The capture or description of a fixture; InputError that lists the fixtures if none has that name."""
+    known = fixtures()
+    if name not in known:
+        near = did_you_mean(f"@{name}", [f"@{one}" for one in known])
+        names = ", ".join(f"@{one}" for one in known) or "none"
+        raise InputError(f"unknown fixture @{name}{near}; use one of: {names}")
+    return known[name]
+
+
+def fixtures() -> dict[str, str]:
+    """The capture or description of each fixture, by name."""
     package = os.path.realpath(os.path.join(os.path.realpath(__file__), "..", "..", ".."))
     folder = os.path.join(package, "fixtures")
-    known = {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
-    if name not in known:
-        raise InputError(f"unknown fixture @{name}; use one of: {', '.join('@' + k for k in known) or 'none'}")
-    return known[name]
+    return {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
 
 
 def _fixture_file(folder: str) -> str | None:

@@ -114,8 +114,12 @@ class Card:
 @cache
 def cards() -> Mapping[str, Card]:
     """All cards by id, in their order: area by area, and within one as they stand in its file."""
-    areas = sorted((Area[file.name.upper()] for file in pkgutil.iter_modules(folder.__path__)), key=list(Area).index)
-    return {card.id: card for area in areas for card in in_area(area)}
+    return {card.id: card for area in areas_of_cards() for card in in_area(area)}
+
+
+def areas_of_cards() -> list[Area]:
+    """The areas that have a file of cards, in their order."""
+    return sorted((Area[file.name.upper()] for file in pkgutil.iter_modules(folder.__path__)), key=list(Area).index)
 
 
 def in_area(area: Area) -> tuple[Card, ...]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A card as `explain` prints it."""
+"""A card as `explain` prints it, and the list of all."""
 
 from textwrap import fill
 
-from railgauge.topo.findings.card import Card, other_causes
+from railgauge.topo.findings.card import Card, areas_of_cards, cards, in_area, other_causes
 
 COLUMNS = 80
 
@@ -23,6 +23,24 @@ def card_text(card: Card) -> str:
         _listed("Seen in", card.links),
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def card_list() -> str:
+    """Each area with its findings: a line for an id and its title, which goes on below itself where it is long."""
+    width = max(map(len, cards()))
+    areas = (f"{area}:\n" + "\n".join(_entry(card, width) for card in in_area(area)) for area in areas_of_cards())
+    return "\n\n".join(areas)
+
+
+def _entry(card: Card, width: int) -> str:
+    return fill(
+        card.title,
+        COLUMNS,
+        initial_indent=f"  {card.id:{width}}  ",
+        subsequent_indent=" " * (width + 4),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _paragraph(title: str, text: str) -> str:

@@ -3,31 +3,37 @@
 and how full they make each link.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from railgauge.topo.channels.graph import Bound, Graph, Graphs, products
-from railgauge.topo.channels.load import LinkLoad, alike, named
-from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.channels.load import LinkLoad, alike, ends_of
+from railgauge.topo.nccl.graph.ends import named, names_of
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, NodeKind, System
 from railgauge.topo.values.spans import spans
 
 OPTIMAL = 1e-3  # closer to the bound than speeds are rounded
 
 
-def graph_lines(name: str, graph: Graph, nodes: int) -> list[str]:
-    """The total, then each different channel with how often it is there."""
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
+
+
+def graph_lines(name: str, graph: Graph, nodes: int, names: Mapping[str, str] = NO_NAMES) -> list[str]:
+    """The total, then each different channel with how often it is there. `names`: of devices, by NCCL's id."""
     total, count = graph.total(nodes), len(graph.channels)
     if nodes == 1 and all(len(channel.ranks) == 1 for channel in graph.channels):
         return [f"{name}: one rank alone has nothing to send"]
     types = graph.type_intra if nodes == 1 else f"{graph.type_intra}/{graph.type_inter}"
     lines = [f"{name}: {products(count, total)}, {types}"]
     if graph.bound:
-        lines.append(f"  {_within(total, graph.bound)}: at most {graph.bound.gb_per_s:g} GB/s by {graph.bound.why}")
+        lines.append(
+            f"  {_within(total, graph.bound)}: at most {graph.bound.gb_per_s:g} GB/s by {named(graph.bound.why, names)}"
+        )
     if graph.slow:
-        lines.append(f"  runs at {graph.real_total(nodes):.4g} GB/s: {graph.slow}")
+        lines.append(f"  runs at {graph.real_total(nodes):.4g} GB/s: {named(graph.slow, names)}")
     if graph.difference:
-        lines.append(f"  {graph.difference}")
+        lines.append(f"  {named(graph.difference, names)}")
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
     for number, channel in enumerate(graph.channels):
         numbers.setdefault((channel.ranks, channel.nets), []).append(number)
@@ -68,10 +74,14 @@ def _left_out(system: System, graph: Graph) -> Iterator[str]:
 MOST_LINES = 8
 
 
-def load_lines(loads: Sequence[LinkLoad]) -> list[str]:
-    """The lines of a graph's loads, fullest first; what NCCL's model does not limit is left out."""
+def load_lines(loads: Sequence[LinkLoad], names: Mapping[str, str] = NO_NAMES) -> list[str]:
+    """The lines of a graph's loads, fullest first; what NCCL's model does not limit is left out.
+
+    `names`: as for `graph_lines`.
+    """
     fullest = sorted(loads, key=lambda load: -load.real_share)
-    lines = [_load(group) for group in alike(load for load in fullest if load.link.gb_per_s < LOCAL_GB_PER_S)]
+    limited = (load for load in fullest if load.link.gb_per_s < LOCAL_GB_PER_S)
+    lines = [named(_load(group), names) for group in alike(limited)]
     rest = len(lines) - MOST_LINES
     return lines[:MOST_LINES] + ([f"  and {rest} more kinds of links, less loaded"] if rest > 0 else [])
 
@@ -80,7 +90,7 @@ def _load(group: Sequence[LinkLoad]) -> str:
     first = group[0]
     now = f" now, {first.link.gb_per_s:.4g} planned" if first.link.now else ""
     return (
-        f"  {first.real_share:4.0%}  {first.gb_per_s:.4g} of {first.link.real_gb_per_s:.4g} GB/s{now}  {named(group)}"
+        f"  {first.real_share:4.0%}  {first.gb_per_s:.4g} of {first.link.real_gb_per_s:.4g} GB/s{now}  {ends_of(group)}"
     )
 
 

@@ -5,8 +5,9 @@ Letters come from the plain wires, before NCCL's changes. PHB and NODE are disti
 which a topology XML does not hold.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
@@ -33,6 +34,9 @@ BRIDGES_UNKNOWN = """\
   PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU);
          nvidia-smi's NODE too, because {why}"""
 NICS = "NIC Legend:"
+WITHIN_SWITCH = (("PXB", "PIX"), ("PIX", "PXB"))
+"""nvidia-smi's letter and NCCL's path type where only the count of bridges differs."""
+MOST_NAMED = 4
 AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 
 
@@ -40,13 +44,15 @@ AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 class Matrix:
     """Cells by row, the first row being the header; `nics` names the NIC columns; `legend` explains the letters.
 
-    `unknown`: what the cells do not show, and why; "" if nothing is missing.
+    `unknown`: what the cells do not show, and why; "" if nothing is missing. `counted_otherwise`: cells for
+    which NCCL has another letter.
     """
 
     rows: tuple[tuple[str, ...], ...]
     nics: tuple[tuple[str, str], ...]
     legend: str
     unknown: str = ""
+    counted_otherwise: tuple[str, ...] = ()
 
 
 def matrix(system: System, topology: Topology, inventory: MachineFacts | None = None) -> Matrix:
@@ -66,7 +72,23 @@ def matrix(system: System, topology: Topology, inventory: MachineFacts | None = 
         nics=nics,
         legend=_legend(found.values(), inventory),
         unknown=nvlinks_text(inventory),
+        counted_otherwise=tuple(_counted_otherwise(system, ends, cell)),
     )
+
+
+def _counted_otherwise(system: System, ends: Sequence[Node], cell: Callable[[Node, Node], str]) -> Iterator[str]:
+    """The pairs below one PCIe switch that nvidia-smi and NCCL count differently: a sentence for each two letters."""
+    table, pairs = plain_paths(system), dict[tuple[str, str], list[str]]()
+    for one, other in combinations(ends, 2):
+        letters = cell(one, other), str(table.get(one.id, other.id).type)
+        if letters in WITHIN_SWITCH:
+            pairs.setdefault(letters, []).append(f"{_name(one)}-{_name(other)}")
+    for (theirs, ours), named in pairs.items():
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        yield (
+            f"NCCL has {ours} for these {theirs}: {', '.join(named[:MOST_NAMED])}{more}. "
+            "nvidia-smi counts each bridge of a PCIe switch; NCCL takes the chips of one switch as one."
+        )
 
 
 def _legend(found: Collection[PciPlace], inventory: MachineFacts | None) -> str:

@@ -5,6 +5,7 @@ Colour never carries meaning alone: words, dashes or the form of points repeat i
 """
 
 from collections.abc import Mapping, Sequence
+from colorsys import hls_to_rgb
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -119,6 +120,37 @@ LOADS = {
 }
 """By how full a link is (picture/load_scale.py)."""
 PASSED = Colour("#2f7d32", "#2f7d32")
+CHANNEL_LUMINANCE = ((0.08, 0.30), (0.30, 0.62), (0.17, 0.45))
+"""Relative luminance (WCAG 2) of channels in turn, on a light page and on a dark one: neighbours differ in grey too."""
+SATURATION = 0.8
+GOLDEN_TURN = 0.6180339887  # of the circle of hues: any first few are far apart
+
+
+def channel_colour(number: int) -> Colour:
+    """The colour of a channel: a hue of its own."""
+    light, dark = CHANNEL_LUMINANCE[number % len(CHANNEL_LUMINANCE)]
+    hue = (0.58 + number * GOLDEN_TURN) % 1.0
+    return Colour(_hue(hue, light), _hue(hue, dark))
+
+
+def _hue(hue: float, luminance: float) -> str:
+    """The colour of a hue with that luminance, as CSS writes it."""
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        if _luminance(hls_to_rgb(hue, middle, SATURATION)) < luminance:
+            low = middle
+        else:
+            high = middle
+    return "#" + "".join(f"{round(part * 255):02x}" for part in hls_to_rgb(hue, high, SATURATION))
+
+
+def _luminance(rgb: tuple[float, float, float]) -> float:
+    """WCAG 2: relative luminance of an sRGB colour."""
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in rgb)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 LEVELS: Mapping[Level, Colour] = {
     Level.FAIL: Colour("#c0141f", "#c0141f"),
     Level.WARN: Colour("#b7791f", "#b7791f"),

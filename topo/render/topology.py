@@ -5,11 +5,13 @@ bandwidth; and as plain data, nodes, links and the facts about each.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.link_state.pcie import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
+from railgauge.topo.nccl.graph.ends import named
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, net_name, speed_text
 from railgauge.topo.render.node_links import LinkFault, NodeLinks, node_links
@@ -17,6 +19,9 @@ from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
+WITHOUT_NAME = (NodeKind.CPU, NodeKind.MEM)
+"""Nodes whose facts do not begin with their name."""
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +42,34 @@ class Branch:
     below: tuple["Branch", ...]
 
 
-def branches(system: System, known: TopologyFacts | None = None) -> tuple[Branch, ...]:
-    """One branch for each CPU node."""
-    return tuple(_branch(system, known or TopologyFacts(), cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
+def branches(
+    system: System, known: TopologyFacts | None = None, names: Mapping[str, str] = NO_NAMES
+) -> tuple[Branch, ...]:
+    """One branch for each CPU node. `names`: of nodes by NCCL's id (ends.text_names); without them ids are printed."""
+    return tuple(
+        _branch(system, known or TopologyFacts(), names, cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU)
+    )
 
 
-def _branch(system: System, known: TopologyFacts, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
+def _branch(
+    system: System,
+    known: TopologyFacts,
+    names: Mapping[str, str],
+    node: Node,
+    link: Link | None,
+    passed: frozenset[str],
+) -> Branch:
     seen = passed | {node.id}
     below = tuple(
-        _branch(system, known, system.node(down.target), down, seen)
+        _branch(system, known, names, system.node(down.target), down, seen)
         for down in system.links_of(node.id)
         if down.kind in DOWN and down.target not in seen and system.node(down.target).kind is not NodeKind.CPU
     )
     pci, nvlinks = known.links.pci_faults(node), known.links.nvlink_faults(node)
     if link is None or link.kind is not LinkKind.PCI:
         pci = []  # shown at the card, not again at its GPU
-    text = f"{_wire(link, known.links.pci_of(node))}{node.id}{_facts(node, link, known)}{_marks(pci)}"
-    label = text + _side_links(system, node, _marks(nvlinks))
+    text = f"{_wire(link, known.links.pci_of(node))}{_named(node, link, known, names)}{_marks(pci)}"
+    label = text + named(_side_links(system, node, _marks(nvlinks)), names)
     return Branch(label=label, kind=node.kind, bad=bool(pci or nvlinks), below=below)
 
 
@@ -68,19 +84,27 @@ def _marks(faults: list[LinkFault]) -> str:
     return "".join(f"  <- {fault.full}" for fault in faults)
 
 
+def _named(node: Node, link: Link | None, known: TopologyFacts, names: Mapping[str, str]) -> str:
+    """A node and its facts: by its name, which is the first of the facts of most, or by its id with all facts."""
+    facts, name = _facts(node, link, known), names.get(node.id)
+    if name is None:
+        return "  ".join(part for part in (node.id, facts) if part)
+    return "  ".join(part for part in (name, facts) if part) if node.kind in WITHOUT_NAME else facts or name
+
+
 def _facts(node: Node, link: Link | None, known: TopologyFacts) -> str:
     if node.kind is NodeKind.GPU:
         model = known.models.get(node.bus_id or "")
         rank = node.rank if node.rank is not None else "-"
-        return f"  GPU{node.dev}{f' {model}' if model else ''} sm {node.sm} rank {rank}"
+        return f"GPU{node.dev}{f' {model}' if model else ''} sm {node.sm} rank {rank}"
     if node.kind is NodeKind.HOST:
-        return f"  rank {node.rank} on cores {listed(node.cpus) or 'unknown'}"
+        return f"rank {node.rank} on cores {listed(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.CPU:
-        return f"  {_cpu(node)} cores {listed(node.cpus) or 'unknown'}"
+        return f"{_cpu(node)} cores {listed(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.NET:
         speed = f" {link.gb_per_s * 8:g} Gb/s" if link else ""
-        return f"  {net_name(node)}{speed}{' GPUDirect RDMA' if node.gdr else ''}"
-    return f"  {node.bus_id}" if node.bus_id else ""
+        return f"{net_name(node)}{speed}{' GPUDirect RDMA' if node.gdr else ''}"
+    return node.bus_id or ""
 
 
 def _cpu(node: Node) -> str:

@@ -2,6 +2,7 @@
 """graph show on the command line: text, JSON and pictures."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -13,7 +14,7 @@ def test_text_tells_channels_and_the_fullest_links():
     done = railgauge("graph", "show", "--from", "@dgx-h100", "--policy", "nccl")
     assert done.returncode == 0, done.stderr
     assert "ring: 12 channels x 30 GB/s = 360 GB/s, NVL" in done.stdout
-    assert "   97%  360 of 370.8 GB/s  NVL DEV/0-1b000 -> NVS/0-0, " in done.stdout
+    assert "   97%  360 of 370.8 GB/s  NVL GPU0 -> NVS, " in done.stdout
 
 
 def test_a_file_is_shown_as_it_is(tmp_path):
@@ -98,3 +99,37 @@ def test_a_machine_without_gpus_has_nothing_to_show(tmp_path):
         done = railgauge("graph", "show", *file, "--from", "@laptop")
         assert done.returncode == 3
         assert "--device cpu" in done.stderr
+
+
+@pytest.mark.parametrize(("machine", "channels"), [("@dgx-1v", 6), ("@dgx-h100", 12)])
+def test_each_channel_has_a_hue_of_its_own(tmp_path, machine, channels):
+    path = tmp_path / "graph.svg"
+    assert railgauge("graph", "show", "--from", machine, "--policy", "nccl", "-o", str(path)).returncode == 0
+    text = path.read_text()
+    hues = dict(re.findall(r"\.channel\.c(\d+) \{ stroke: (#[0-9a-f]{6})", text.partition("@media")[0]))
+    assert sorted(map(int, hues)) == list(range(channels))
+    assert len(set(hues.values())) == channels
+    assert set(re.findall(r'class="channel c(\d+)"', text)) == set(hues)
+    assert all(f"channel {number}</tspan>" in text for number in hues)
+
+
+def test_a_channel_is_drawn_on_its_own_links(tmp_path):
+    """In a DGX-1V's ring 0 3 2 1 5 6 7 4, which channels 0 and 1 are, GPU0 and GPU1 are no neighbours."""
+    path = tmp_path / "graph.svg"
+    assert railgauge("graph", "show", "--from", "@dgx-1v", "--policy", "nccl", "-o", str(path)).returncode == 0
+    paths = list(ET.parse(path).iter("{http://www.w3.org/2000/svg}path"))
+    used = {}
+    for wire in paths:
+        if wire.get("class").startswith("wire") and (note := "".join(wire.itertext())):
+            same = [one.get("class") for one in paths if one.get("d") == wire.get("d")]
+            used[note] = {int(one.split()[1][1:]) for one in same if one.startswith("channel")}
+    beside = next(numbers for note, numbers in used.items() if "GPU0 -> GPU3" in note)
+    apart = next(numbers for note, numbers in used.items() if "GPU0 -> GPU1" in note or "GPU1 -> GPU0" in note)
+    assert {0, 1} <= beside
+    assert not {0, 1} & apart
+
+
+def test_in_dot_a_wire_has_a_line_for_each_of_its_channels(tmp_path):
+    path = tmp_path / "graph.dot"
+    assert railgauge("graph", "show", "--from", "@dgx-1v", "--policy", "nccl", "-o", str(path)).returncode == 0
+    assert re.search(r'color="#[0-9a-f]{6}(:#[0-9a-f]{6})+"', path.read_text())

@@ -14,7 +14,7 @@ from tests.cli.command import in_process as railgauge
         (("topo", "dump", "--gpus", "a", "--from", "@h200x4"), 2, "--gpus"),
         (("topo", "dump", "--gpus", "9", "--from", "@h200x4"), 2, "no GPU 9"),
         (("topo", "dump", "--gpus", "\u00b2", "--from", "@h200x4"), 2, "--gpus"),
-        (("topo", "paths", "GPU0", "--from", "@h200x4"), 2, "both"),
+        (("topo", "paths", "NUMA-1", "--from", "@h200x4"), 2, "starts no path"),
         (("topo", "paths", "GPU0", "GPU9", "--from", "@h200x4"), 2, "GPU9"),
         (("topo", "show", "--device", "cpu"), 2, "--ranks"),
         (("topo", "show", "--device", "cuda", "--from", "@laptop"), 3, "no GPU found; use"),

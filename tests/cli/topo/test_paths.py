@@ -70,3 +70,15 @@ def test_a_faulty_link_of_a_path_is_marked():
     (fault,) = json.loads(railgauge(*pair, "--json").stdout)["paths"][0]["faults"]
     assert (fault["to"], fault["fault"]) == ("NIC/0-18000", "runs x8 Gen5, both ends support x16 Gen5")
     assert "both ends support" not in railgauge(*pair[:3], "mlx5_3", *pair[4:]).stdout
+
+
+def test_one_device_has_its_paths():
+    every, own = (
+        railgauge("topo", "paths", *end, "--from", "@dgx-h100").stdout.splitlines() for end in ((), ("GPU3",))
+    )
+    assert own == [line for line in every if line.startswith("GPU3 ")]
+    assert len(own) > 7
+    assert not [line for line in every if " LOC " in line]
+    listed = json.loads(railgauge("topo", "paths", "GPU3", "--from", "@dgx-h100", "--json").stdout)["paths"]
+    assert {path["from"] for path in listed} == {"GPU/0-61000"}
+    assert "LOC" in {path["type"] for path in listed}

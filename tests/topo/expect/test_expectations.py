@@ -94,7 +94,7 @@ def test_a_link_that_rests_is_as_expected():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("gpu=8", "unknown expectation 'gpu'; did you mean gpus?"),
+        ("gpu=8", "unknown expectation 'gpu'; did you mean gpus"),
         ("zzz=8", "use one of: gpus, nics"),
         ("gpus=many", "expected a whole number"),
         ("gpus=-1", "expected a whole number"),
@@ -103,7 +103,7 @@ def test_a_link_that_rests_is_as_expected():
         ("link=fast", "lanes and generation"),
         ("gpus=", "is not KEY=VALUE"),
         ("gpus=8,", "is not KEY=VALUE"),
-        ("dgx-h10", "did you mean dgx-h100?"),
+        ("dgx-h10", "did you mean dgx-h100"),
         ("", "neither KEY=VALUE nor a file"),
     ],
 )
@@ -116,8 +116,8 @@ def test_a_wrong_expectation_is_a_usage_error(text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[expect]\ngpuz = 8", "expect.gpuz: unknown expectation 'gpuz'; did you mean gpus?"),
-        ("[expects]\ngpus = 8", "expects: is unknown here; did you mean expect?"),
+        ("[expect]\ngpuz = 8", "expect.gpuz: unknown expectation 'gpuz'; did you mean gpus"),
+        ("[expects]\ngpus = 8", "expects: is unknown here; did you mean expect"),
         ("[match]\nproduct = 'x'\n[expect]\ngpus = 8", "match: is unknown here"),
         ("gpus = 8", "gpus: is unknown here"),
         ("[expect]", "expect: expected a table"),

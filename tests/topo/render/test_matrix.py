@@ -157,3 +157,12 @@ def test_affinities_that_differ_are_told():
 
 def test_nothing_differs_where_nothing_does():
     assert found_in("GPU0\tX\tPHB\tPHB\t0-7\t0\t\tN/A\nGPU1\tPHB\tX\tPHB\t0-7\t0\t\tN/A", PAIR) == []
+
+
+def test_pairs_that_nccl_counts_otherwise_are_named():
+    machine = load_machine("@dgx-h100")
+    (sentence,) = matrix(machine.system, machine.topology, machine.facts).counted_otherwise
+    assert sentence.startswith("NCCL has PIX for these PXB: GPU0-NIC0, GPU1-NIC3, ")
+    assert "and 4 more" in sentence
+    plain = load_machine("@dgx-1v")
+    assert matrix(plain.system, plain.topology, plain.facts).counted_otherwise == ()

@@ -51,6 +51,7 @@ def _make(data: bytes, path: str, above: tuple[str, ...]) -> Made:
     health_facts(top, facts)
     change_files(top, files)
     change_facts(top, facts)
+    top.text("about", "")  # what `railgauge machines` says of it
     top.section("expect")  # what tests hold the machine to
     top.end()
     return files, facts

@@ -6,7 +6,7 @@ NCCL's own search overloads none. A file that needs more than twice a link's ban
 
 from collections.abc import Iterator
 
-from railgauge.topo.channels.load import alike, named, overloaded
+from railgauge.topo.channels.load import alike, ends_of, overloaded
 from railgauge.topo.findings.cards.graph_file import LINK_OVERLOADED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
@@ -23,7 +23,7 @@ def _check(file: GraphFile) -> Iterator[Finding]:
             yield RULE.of_graph(
                 Level.FAIL if first.share > FAR_BEYOND else Level.WARN,
                 element,
-                f"{first.gb_per_s:.4g} of {first.link.gb_per_s:.4g} GB/s, {first.share:.0%}, on {named(group)}",
+                f"{first.gb_per_s:.4g} of {first.link.gb_per_s:.4g} GB/s, {first.share:.0%}, on {ends_of(group)}",
                 effect=f"{total:g} -> {total / first.share:.3g} GB/s",
                 links=[[load.link.source, load.link.target] for load in group],
                 gb_per_s=round(first.gb_per_s, 6),

@@ -13,6 +13,7 @@ from railgauge.topo.findings.node.consequences import with_causes
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import ComparisonRule, Rule, at_cost, examine
 from railgauge.topo.machine import Machine
+from railgauge.topo.values.near import did_you_mean
 
 RULES: tuple[Rule | ComparisonRule, ...] = found_in("railgauge.topo.findings.node", Rule, ComparisonRule)
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
@@ -52,5 +53,6 @@ def selected(known: Sequence[str], only: Collection[str], skip: Collection[str])
     """
     unknown = sorted({*only, *(one for one in skip if one not in cards())} - set(known))
     if unknown:
-        raise UsageError(f"not checked by this command: {', '.join(unknown)}; use one of: {', '.join(known)}")
+        near = did_you_mean(unknown[0], known)
+        raise UsageError(f"not checked by this command: {', '.join(unknown)}{near}; use one of: {', '.join(known)}")
     return tuple(one for one in known if one not in skip and (not only or one in only))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.values.busid import from_nvml, is_bus_id, to_number
+from railgauge.topo.values.near import did_you_mean
 
 PREFIXES = {
     "GPU": NodeKind.GPU,
@@ -38,7 +39,8 @@ def find_end(system: System, text: str, ports: Mapping[str, tuple[int, ...]] = N
         if first is not None:
             return first
     names = ", ".join(f"{node.id} ({'/'.join(names_of(node))})" for node in ends)
-    raise UsageError(f"unknown end {text!r}; use one of {names}")
+    near = did_you_mean(text, [name for node in ends for name in (*names_of(node), node.id)])
+    raise UsageError(f"unknown end {text!r}{near}; use one of {names}")
 
 
 def names_of(node: Node) -> tuple[str, ...]:
@@ -50,18 +52,28 @@ def names_of(node: Node) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def text_names(system: System) -> dict[str, str]:
+def text_names(system: System, *, cards: bool = False) -> dict[str, str]:
     """Names of nodes in text, by id: GPU0, RANK0, mlx5_0 (mlx5_0:2 with several ports), NUMA0, NVS, else a bus id.
 
-    On another host of a file with several hosts: GPU1.0.
+    On another host of a file with several hosts: GPU1.0. `cards`: a card has the name of its GPU, for texts about links
+    between cards; else it has its bus id, so that each node of a path has a name of its own.
     """
     ports = Counter(node.name for node in system.nets)
-    return {node.id: _text_name(node, several=ports[node.name] > 1) for node in system.nodes}
+    names = {node.id: _text_name(node, several=ports[node.name] > 1) for node in system.nodes}
+    for link in reversed(system.links):
+        card, held = system.node(link.source), system.node(link.target)
+        if cards and card.kind is NodeKind.DEV and held.kind is NodeKind.GPU:
+            names[card.id] = names[held.id]
+        if card.kind is NodeKind.NIC and not card.bus_id and held.kind is NodeKind.NET:
+            names[card.id] = f"card of {names[held.id]}"
+    return names
 
 
 def _text_name(node: Node, *, several: bool) -> str:
     if node.kind is NodeKind.NET and node.name and not node.system:
         return f"{node.name}:{node.port}" if several else node.name
+    if node.kind is NodeKind.MEM:
+        return f"memory of NUMA{node.numa}"
     names = names_of(node) if node.kind in ENDS else ()
     return names[0] if names else node.bus_id or node.id
 

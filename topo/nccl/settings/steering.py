@@ -12,6 +12,7 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings import levels
 from railgauge.topo.nccl.settings.levels import BY_NAME, Levels, is_ignored, read_levels
 from railgauge.topo.nccl.settings.parameter import parameter
+from railgauge.topo.values.near import did_you_mean
 
 NCCL_CHANNELS = 64  # MAXCHANNELS
 CROSS_IF_BETTER = 2
@@ -77,7 +78,8 @@ def parse_settings(texts: list[str], names: Mapping[str, str] = MEANING) -> dict
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or name not in names:
-            raise UsageError(f"--set {text!r}: expected NAME=VALUE with one of {', '.join(names)}")
+            near = did_you_mean(name, names)
+            raise UsageError(f"--set {text!r}: expected NAME=VALUE with one of {', '.join(names)}{near}")
         settings[name] = value
         if is_ignored(settings, name):
             raise UsageError(f"--set {text!r}: levels are {', '.join(BY_NAME)}; policies are AUTO, ALL and MAX:n")

@@ -7,6 +7,7 @@ Fonts are the reader's, so widths of text are estimates on the safe side: DejaVu
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, LinkKind, NodeKind
 
@@ -102,7 +103,7 @@ class Frame:
 class Stroke:
     """A wire as a line through points; the label, if any, stands across the line at `label_at`.
 
-    `share`: of the wire that channels use, None in a picture without channels.
+    `share`: of the wire that channels use, None in a picture without channels; `channels`: which ones.
     """
 
     points: tuple[Point, ...]
@@ -111,8 +112,14 @@ class Stroke:
     note: str = ""
     bad: bool = False
     share: float | None = None
+    channels: tuple[int, ...] = ()
     label: str = ""
     label_at: Point = (0.0, 0.0)
+
+    @property
+    def length(self) -> float:
+        """Pixels along the line, whose pieces are level or upright."""
+        return sum(abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise(self.points))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

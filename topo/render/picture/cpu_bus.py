@@ -39,11 +39,16 @@ def _bus(wires: list[PictureWire], seats: list[list[Box]], heights: tuple[float,
     speeds = [wire.gb_per_s for wire in wires]
     width = stroke_width(max(speeds))
     share = max((wire.share for wire in wires if wire.share is not None), default=None)
+    channels = tuple(sorted({channel for wire in wires for channel in wire.channels}))
     text = " to ".join(dict.fromkeys((short_speed(min(speeds)), short_speed(max(speeds)))))
     line = _line(seats, heights, left)
     stubs = [
         Stroke(
-            points=((box.middle[0], y), (box.middle[0], _outer(box, y))), kind=LinkKind.SYS, width=width, share=share
+            points=((box.middle[0], y), (box.middle[0], _outer(box, y))),
+            kind=LinkKind.SYS,
+            width=width,
+            share=share,
+            channels=channels,
         )
         for boxes, y in zip(seats, heights, strict=True)
         for box in boxes
@@ -52,7 +57,16 @@ def _bus(wires: list[PictureWire], seats: list[list[Box]], heights: tuple[float,
     note = f"between any two CPUs: {text}"
     xs = sorted({x for x, y in line if y == line[1][1]} | {box.middle[0] for box in seats[0] or seats[1]})
     at = ((xs[0] + xs[1]) / 2, line[1][1])
-    bus = Stroke(points=line, kind=LinkKind.SYS, width=width, note=note, label=text, label_at=at, share=share)
+    bus = Stroke(
+        points=line,
+        kind=LinkKind.SYS,
+        width=width,
+        note=note,
+        label=text,
+        label_at=at,
+        share=share,
+        channels=channels,
+    )
     return [*stubs, bus]
 
 

@@ -57,7 +57,9 @@ def _edge(wire: PictureWire, label: str, *, constraint: bool = True) -> str:
     plain = palette.WIRES[wire.kind if wire.kind in COLOURED else LinkKind.PCI]
     kind = plain if wire.share is None else load_class(wire.share).colour
     colour = palette.FAULTY if wire.problem else kind
-    shape = f'penwidth={stroke_width(wire.gb_per_s):g} color="{colour.light}"{" style=dashed" if wire.problem else ""}'
+    colours = ":".join(palette.channel_colour(number).light for number in wire.channels) or colour.light
+    width = 1.0 if wire.channels else stroke_width(wire.gb_per_s)
+    shape = f'penwidth={width:g} color="{colours}"{" style=dashed" if wire.problem else ""}'
     extra = (f" label={_quoted(label)}" if label else "") + ("" if constraint else " constraint=false")
     return f"  {_quoted(wire.ends[0])} -- {_quoted(wire.ends[1])} [{shape}{extra}];"
 

@@ -25,11 +25,15 @@ def legend(strokes: Sequence[Stroke], left: float, top: float, right: float) -> 
     present = [(kind, False, word) for kind, word in WORDS.items() if any(s.kind is kind for s in plain)]
     present += [(LinkKind.PCI, True, "degraded or narrow")] if any(s.bad for s in strokes) else []
     samples, labels, x, y = list[Stroke](), list[Label](), left, top
-    for share, kind, bad, word in [*_loads(strokes), *((None, *one) for one in present)]:
+    numbers = sorted({number for stroke in strokes for number in stroke.channels})
+    loads = [(share, kind, bad, word, ()) for share, kind, bad, word in _loads(strokes)]
+    channels = [(None, LinkKind.PCI, False, f"channel {number}", (number,)) for number in numbers]
+    for share, kind, bad, word, used in [*loads, *((None, *one, ()) for one in present), *channels]:
         piece = TextRun(text=word)
         if x > left and x + SAMPLE + GAP + piece.width > right:
             x, y = left, y + ROW
-        samples.append(Stroke(points=((x, y - 4), (x + SAMPLE, y - 4)), kind=kind, width=WIDTH, bad=bad, share=share))
+        points = ((x, y - 4), (x + SAMPLE, y - 4))
+        samples.append(Stroke(points=points, kind=kind, width=WIDTH, bad=bad, share=share, channels=used))
         labels.append(Label(x=x + SAMPLE + GAP, y=y, piece=piece))
         x += SAMPLE + GAP + piece.width + 2 * GAP
     scale = TextRun(text=SCALE)

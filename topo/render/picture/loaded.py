@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture with channels in it: each wire coloured by how full it is, and the channels in words below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.topo.channels.load import LinkLoad
+from railgauge.topo.nccl.graph.ends import named
 from railgauge.topo.render.picture.parts import Picture, PicturePart, PictureWire
 
+Ends = tuple[str, str]
 
-def with_loads(picture: Picture, loads: Sequence[LinkLoad], remarks: Sequence[str]) -> Picture:
-    """The picture with the loads of a graph and the lines that describe it."""
+
+def with_loads(
+    picture: Picture,
+    loads: Sequence[LinkLoad],
+    channels: Mapping[Ends, Sequence[int]],
+    remarks: Sequence[str],
+    names: Mapping[str, str],
+) -> Picture:
+    """The picture with the loads of a graph and the lines that describe it.
+
+    `channels`: those that use a link, by its ends. `names`: of devices, by NCCL's id.
+    """
     found = {(load.link.source, load.link.target): load for load in loads}
 
     def loaded(wire: PictureWire) -> PictureWire:
         both = [found.get(ends) for ends in (wire.ends, wire.ends[::-1])]
-        notes = [_note(load) for load in both if load]
+        notes = [named(_note(load), names) for load in both if load]
         share = max((load.real_share for load in both if load), default=0.0)
-        return replace(wire, share=share, note="\n".join([wire.note, *notes] if wire.note else notes))
+        used = tuple(sorted({*channels.get(wire.ends, ()), *channels.get(wire.ends[::-1], ())}))
+        return replace(wire, share=share, channels=used, note="\n".join([wire.note, *notes] if wire.note else notes))
 
     def part(one: PicturePart) -> PicturePart:
         return replace(one, up=loaded(one.up) if one.up else None, below=tuple(map(part, one.below)))

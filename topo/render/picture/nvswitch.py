@@ -44,5 +44,15 @@ def wires_to_switch(picture: Picture, boxes: dict[str, Box], bar: Box) -> list[S
         x, above = box.middle[0], box.y < bar.y
         points = ((x, box.bottom), (x, bar.y)) if above else ((x, box.y), (x, bar.bottom))
         width, bad = stroke_width(wire.gb_per_s), wire.problem is not None
-        strokes.append(Stroke(points=points, kind=wire.kind, width=width, note=wire.note, bad=bad, share=wire.share))
+        strokes.append(
+            Stroke(
+                points=points,
+                kind=wire.kind,
+                width=width,
+                note=wire.note,
+                bad=bad,
+                share=wire.share,
+                channels=wire.channels,
+            )
+        )
     return strokes

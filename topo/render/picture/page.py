@@ -47,6 +47,7 @@ def dumps(
     parts = picture.parts()
     tables = (section(title, _devices(parts, kind)) for kind, title in TABLES)
     told = section("Could not be read", _warnings((), warnings)) if findings else ""
+    counted = "".join(f"<p>{escape(sentence)}</p>" for sentence in matrix.counted_otherwise)
     body = (
         *_top(picture.title, about, findings),
         f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
@@ -54,7 +55,7 @@ def dumps(
         section("Gone since the baseline", found.html(gone)),
         told if findings else section("What is wrong or unknown", _warnings(parts, warnings)),
         f'<div class="tables">{"".join(tables)}</div>',
-        section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
+        section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>{counted}"),
     )
     return page(picture.title, body, f"{STYLE}\n{found.STYLE}" if findings else STYLE)
 

@@ -19,6 +19,7 @@ class PictureWire:
     note: str = ""
     problem: str | None = None
     share: float | None = None  # of what it carries that is in use, the fuller way; None in a picture without channels
+    channels: tuple[int, ...] = ()  # those that use it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,6 +182,7 @@ def _up(shelf: Shelf, slot: _Slot) -> Stroke:
         note=wire.note if wire else "",
         bad=bool(wire and wire.problem),
         share=wire.share if wire else None,
+        channels=wire.channels if wire else (),
     )
 
 
@@ -191,7 +192,14 @@ def _lane(shelf: Shelf, wire: PictureWire, card: str, cpu: str) -> Stroke:
     x, y = box.x - LANE / 2 - 2, box.middle[1]
     start = top.bottom if box.y > top.y else top.y
     points = ((x, start), (x, y), (box.x, y))
-    return Stroke(points=points, kind=wire.kind, width=stroke_width(wire.gb_per_s), note=wire.note, share=wire.share)
+    return Stroke(
+        points=points,
+        kind=wire.kind,
+        width=stroke_width(wire.gb_per_s),
+        note=wire.note,
+        share=wire.share,
+        channels=wire.channels,
+    )
 
 
 def _frame(shelf: Shelf, cpu: PicturePart) -> Frame:

@@ -24,6 +24,8 @@ from railgauge.topo.render.picture.canvas import (
 from railgauge.topo.render.picture.load_scale import SCALE, load_class
 
 CORNER = 6.0
+CASING = 3.0  # how much wider than its channels a wire is, whose colour is its load
+DASH, SHORTEST_DASH = 8.0, 1.5  # pixels of a channel along a wire
 
 BOXES = (
     (".box.CPU rect, .box.MEM rect", NodeKind.CPU),
@@ -61,6 +63,7 @@ text {{ font-family: {SANS}; white-space: pre }}
 .box.faulty rect {{ stroke-width: 2 }}
 .halo {{ stroke-width: 5; stroke-linejoin: round; paint-order: stroke }}"""
 OVERLOADED = ".wire.over { stroke-dasharray: 2 2 }"
+CHANNEL = ".channel { fill: none; stroke-linejoin: round }"
 
 
 def dumps(canvas: Canvas) -> str:
@@ -78,8 +81,10 @@ def dumps(canvas: Canvas) -> str:
 def _css(canvas: Canvas) -> str:
     has_loads = any(stroke.share is not None for stroke in canvas.strokes)
     paint = PAINT + LOAD_PAINT if has_loads else PAINT
+    numbers = sorted({number for stroke in canvas.strokes for number in stroke.channels})
+    paint += tuple((f".channel.c{number}", "stroke", palette.channel_colour(number)) for number in numbers)
     sizes = "\n".join(f".{style} {{ font-size: {px(size)}px }}" for style, size in SIZES.items())
-    shape = f"{SHAPE}\n{OVERLOADED}" if has_loads else SHAPE
+    shape = f"{SHAPE}\n{OVERLOADED}\n{CHANNEL}" if has_loads else SHAPE
     return f"{shape}\n{sizes}\n{themed(paint)}"
 
 
@@ -98,7 +103,21 @@ def _stroke(stroke: Stroke) -> str:
     load = "" if stroke.share is None else f" {load_class(stroke.share).name}"
     kind = f"wire {stroke.kind}{load}{' faulty' if stroke.bad else ''}"
     note = f"<title>{escape(stroke.note)}</title>" if stroke.note else ""
-    return f'<path class="{kind}" d="{_path(stroke.points)}" stroke-width="{px(stroke.width)}">{note}</path>'
+    width = stroke.width + (CASING if stroke.channels else 0.0)
+    wire = f'<path class="{kind}" d="{_path(stroke.points)}" stroke-width="{px(width)}">{note}</path>'
+    return wire + "".join(_channel(stroke, place) for place in range(len(stroke.channels)))
+
+
+def _channel(stroke: Stroke, place: int) -> str:
+    """A channel's dashes along its wire, between those of the other channels there; alone it is a whole line."""
+    count = len(stroke.channels)
+    dash = max(min(DASH, stroke.length / count), SHORTEST_DASH)
+    dashes = f' stroke-dasharray="{px(dash)} {px(dash * (count - 1))}" stroke-dashoffset="{px(-dash * place)}"'
+    kind = f"channel c{stroke.channels[place]}"
+    return (
+        f'<path class="{kind}" d="{_path(stroke.points)}" stroke-width="{px(stroke.width)}"'
+        f"{dashes if count > 1 else ''}/>"
+    )
 
 
 def _path(points: tuple[tuple[float, float], ...]) -> str:

@@ -105,6 +105,7 @@ def strokes(channel: RoutingChannel, boxes: dict[str, Box], top: float, bottom: 
             note=wire.note,
             bad=wire.problem is not None,
             share=wire.share,
+            channels=wire.channels,
             label=wire.label,
             label_at=_clear_spot(wire.label, (a, b), y, [other for other, _ in ways if other is not points]),
         )
