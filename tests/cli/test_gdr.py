@@ -5,6 +5,10 @@ import json
 
 from tests.cli.command import in_process as railgauge
 
+from railgauge.cli.gdr.check import tried
+from railgauge.topo.findings.gdr.pairs import gdr_pairs
+from railgauge.topo.machine import load_machine
+
 
 def test_the_matrix_and_what_proves_it():
     result = railgauge("gdr", "check", "--from", "@a100-4gpu")
@@ -45,6 +49,13 @@ def test_ends_and_settings_that_there_are_not():
     assert railgauge("gdr", "check", "GPU9", "--from", "@dgx-h100").returncode == 2
     assert railgauge("gdr", "check", "NUMA0", "--from", "@dgx-h100").returncode == 2
     assert railgauge("gdr", "check", "--set", "NCCL_DEBUG=INFO", "--from", "@dgx-h100").returncode == 2
+
+
+def test_each_pair_that_is_tried_has_a_result():
+    _, pairs = gdr_pairs(load_machine("@dgx-h100"))
+    results = tried(load_machine("@dgx-h100"), pairs)  # NICs of another machine: no byte moves
+    assert set(results) == set(pairs)
+    assert all(one.why_not for one in results.values())
 
 
 def test_a_topology_file_is_taken_at_its_word(tmp_path):
