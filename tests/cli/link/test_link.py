@@ -102,7 +102,7 @@ def test_halves_of_ranks():
     check("link", got)
     assert [half["ranks"] for half in got["bisection"]["steps"][0]] == [[0, 1], [2, 3]]
     assert got["links"] == []
-    assert done.returncode == (got["findings"][0]["level"] == "FAIL")  # which a busy machine can make of it
+    assert done.returncode == (got["findings"][0]["level"] in ("WARN", "FAIL"))  # which a busy machine can make of it
 
 
 @pytest.mark.parametrize(
