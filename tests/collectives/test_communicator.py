@@ -174,6 +174,17 @@ def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are(
     assert on_ranks(2, body) == [True, True]
 
 
+@over_each_transport
+def test_without_an_rdma_device_nothing_is_registered(transport):
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], transport)
+        is_mapped = comm.register(np.zeros(8)).is_mapped
+        comm.close()
+        return is_mapped
+
+    assert on_ranks(2, body) == [False, False]
+
+
 def test_ranks_that_were_given_other_plans_are_told_so():
     def body(bootstrap):
         plan = nets("NET/Socket" if bootstrap.rank else "SHM", [[0, 1]])
