@@ -2,9 +2,11 @@
 """What happens when ranks do not do the same: deadlines, blame, stalls."""
 
 import contextlib
+import gc
 import os
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -183,6 +185,19 @@ def test_without_an_rdma_device_nothing_is_registered(transport):
         return is_mapped
 
     assert on_ranks(2, body) == [False, False]
+
+
+def test_once_it_is_connected_a_rank_listens_no_more():
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], "NET/Socket")
+        gc.collect()
+        comm.close()
+        return True
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        assert on_ranks(2, body) == [True, True]
+    assert [str(one.message) for one in caught if "socket" in str(one.message)] == []
 
 
 def test_ranks_that_were_given_other_plans_are_told_so():

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = ("topo", "transports", "collectives", "cli")
 OTHERS = ("There are not enough slots available",)
 """Messages of other programs."""
-LEAST = 5
+LEAST = 8
 """Characters of a part of a text in the code that count."""
 PATH = re.compile(
     r"(?<![\w/.<-])(?:topo|transports|collectives|cli|tests|scripts|fixtures|benchmarks|docs)/[\w/-]+\.(?:py|h|cc|cuh?|sh|md)\b"
@@ -67,7 +67,7 @@ def unknown(message, known):
     left = re.sub(r"[a-z]+-?\d+", "\0", message)  # a name
     for text in known:
         left = left.replace(text, "\0")
-    runs = re.findall(r"[a-z]{2,}(?: [a-z]{2,}){2,}", left)
+    runs = re.findall(r"[a-z]{2,} [a-z]{3,}(?: [a-z]{2,})+", left)
     return runs[0] if runs else ""
 
 

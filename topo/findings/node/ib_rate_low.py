@@ -13,7 +13,6 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
-LANES = 4
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
