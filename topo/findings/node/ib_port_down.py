@@ -54,7 +54,7 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
     place = _place(device, port)
     if place != FIRST and not any(other.is_active for one, other in kin if _place(one, other) == place):
         return Level.INFO, "this port is not in use on any card of its kind"
-    return Level.FAIL, f"NCCL does not use it; {active} of its kind are up"
+    return Level.FAIL, f"NCCL does not use it; {active} of its kind {'is' if active == 1 else 'are'} up"
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:

@@ -366,7 +366,10 @@ BY_DESIGN = {
     ),
     "NVLinks that the board does not have": (
         DGX,
-        {"files": UNKNOWN_MODEL, "facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu in range(8) for n in range(12, 18)}},
+        {
+            "files": UNKNOWN_MODEL,
+            "facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu in range(8) for n in range(12, 18)},
+        },
     ),
     "NICs that share 16 lanes": (ROCE, {"files": every(NICS, 8) | every(SLOTS, 8, most=True)}),
     "NICs of two generations": (

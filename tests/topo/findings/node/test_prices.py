@@ -128,3 +128,12 @@ def test_a_gpu_without_nvlinks_has_a_price():
     bus_id = next(gpu.bus_id for gpu in whole.system.gpus if gpu.dev == 0)
     price = PRICE.search(Prices(machine).loss(bus_id, nodes=1))
     assert float(price["new"]) < float(price["old"]) / 2
+
+
+@pytest.mark.parametrize("name", ["consumer-2x5090", "h200nvl", "gb200-tray"])
+def test_a_machine_without_rdma_has_prices(name):
+    there = case(name, files={IB: None, "/sys/class/net": None})
+    gpu = there.facts.gpus[1].bus_id
+    narrowed = case(name, files={IB: None, "/sys/class/net": None} | narrow(gpu, 1))
+    found = [one for one in check(narrowed) if one.id == "pcie-link-degraded"]
+    assert {(one.level, one.error) for one in found if one.subject == gpu} == {("FAIL", "")}
