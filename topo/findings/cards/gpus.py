@@ -70,9 +70,9 @@ GPU_DRIVER_FAILS = Card(
     title="NVML or CUDA does not answer",
     levels=(FAIL, UNKNOWN),
     about=(
-        "NCCL asks NVML and CUDA for the GPUs and ends where one of them fails or hangs. The driver runs GPUs here, and "
-        "still its library fails: mostly a GPU that fell off the bus, a driver that crashed, or a call that waits in "
-        "the kernel, as nvidia-smi then does too. A container without device nodes has the same symptoms."
+        "NCCL asks NVML and CUDA for the GPUs and ends where one of them fails or hangs. The driver runs GPUs, and "
+        "its library fails: mostly a GPU that fell off the bus, a driver that crashed, or a call that waits in the "
+        "kernel, as nvidia-smi then does too. A container without device nodes has the same symptoms."
     ),
     effect="no job can use the GPUs of the node",
     remedy=(

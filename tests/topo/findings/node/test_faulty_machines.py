@@ -52,6 +52,12 @@ def links_between(name, one, other):
     return [number for number, link in enumerate(gpus[one]["links"]) if link.get("remote") == gpus[other]["pci"]]
 
 
+LAST_LINKS = [
+    (gpu, [links_between("a100-4gpu", gpu, peer)[-1] for peer in range(4) if peer != gpu]) for gpu in range(4)
+]
+"""Of each GPU, one link to each peer."""
+
+
 def process(**answers):
     return {"process": {"memlock_bytes": [-1, -1], "open_files": [65536, 65536], "numa_error": "", **answers}}
 
@@ -98,9 +104,7 @@ def governor(name, driver):
 UUID = capture(DGX).facts["nvml"]["gpus"][0]["uuid"]
 GUID = "946d:ae03:0090:7832"
 NODES = {"/dev/null": ""} | {f"/dev/infiniband/uverbs{n}": "" for n in range(1, 9)}
-UNKNOWN_MODEL = {"/sys/devices/virtual/dmi/id/product_name": "Server", "/sys/class/dmi/id/product_name": "Server"}
 FAULTS = {
-    "no RDMA driver on a model that has NICs": (DGX, {"files": {IB: None}}, {("expectation-unmet", "WARN", "nics")}),
     "NIC at x8": (DGX, {"files": link(NIC, 8)}, {("pcie-link-degraded", "FAIL", NIC)}),
     "NIC at x4": (DGX, {"files": link(NIC, 4)}, {("pcie-link-degraded", "FAIL", NIC)}),
     "NIC in a slot of x8": (
@@ -360,16 +364,13 @@ NICS = [nic.bus_id for nic in case(ROCE).facts.rdma]
 SLOTS = [case(ROCE).facts.function(nic).parent for nic in NICS]
 RAILS = {name: node for name, node in case(DGX).sources.verbs_stack.uverbs if name[5:] not in ("1", "2", "7", "8")}
 BY_DESIGN = {
-    "12 of 18 NVLinks on each GPU": (
-        DGX,
-        {"files": UNKNOWN_MODEL, "facts": {name: 0 for gpu in range(8) for name in links_down(gpu, *range(12, 18))}},
+    "9 of 12 NVLinks on each GPU": (
+        "a100-4gpu",
+        {"facts": {name: 0 for gpu, last in LAST_LINKS for name in links_down(gpu, *last)}},
     ),
     "NVLinks that the board does not have": (
-        DGX,
-        {
-            "files": UNKNOWN_MODEL,
-            "facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu in range(8) for n in range(12, 18)},
-        },
+        "a100-4gpu",
+        {"facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu, last in LAST_LINKS for n in last}},
     ),
     "NICs that share 16 lanes": (ROCE, {"files": every(NICS, 8) | every(SLOTS, 8, most=True)}),
     "NICs of two generations": (
