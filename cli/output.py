@@ -70,16 +70,18 @@ def print_lines(lines: "Iterable[Line]") -> None:
     from railgauge.topo.render.palette import text_of
     from railgauge.topo.render.wrapping import wrapped
 
+    width = terminal_width()
+    parts = (part for whole in lines for part in wrapped(whole, width))
     if not is_coloured(is_terminal=sys.stdout.isatty()):
-        for line in lines:
+        for line in parts:
             print(text_of(line))
         return
     from rich.text import Text
 
     from railgauge.cli.terminal import console
 
-    out, width = console(), terminal_width()
-    for line in (part for whole in lines for part in wrapped(whole, width)):
+    out = console()
+    for line in parts:
         out.print(Text.assemble(*((text, str(ink)) for text, ink in line)))
 
 
