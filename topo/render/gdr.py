@@ -10,6 +10,7 @@ from railgauge.topo.findings.gdr.pairs import GdrPair
 from railgauge.topo.render.findings import Detail, folded_lines, summary
 from railgauge.topo.render.palette import Line, line
 from railgauge.topo.render.wrapping import fitting
+from railgauge.topo.values.number import natural
 
 USED = "*"
 LEGEND = """\
