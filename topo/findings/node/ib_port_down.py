@@ -58,15 +58,15 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:
-    """Ports that would be up, at the rate of their kind."""
+    """Ports that would be up, at the rate of their kind; none where no port of it tells what that is."""
     ports = _ports(machine)
     for device, port in ports:
         if port.state and not port.is_active and _judged(machine, device, port, ports)[0] in FAULTS:
             rates = Counter(
                 other.rate for one, other in ports if other.is_active and other.rate and _alike(one, device)
             )
-            ((rate, _),) = rates.most_common(1) or [(port.rate or "", 0)]
-            yield Repair(subject=f"{device.name}:{port.number}", ports={(device.name, port.number): rate})
+            for rate, _ in rates.most_common(1):
+                yield Repair(subject=f"{device.name}:{port.number}", ports={(device.name, port.number): rate})
 
 
 def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:
