@@ -71,3 +71,8 @@ def test_sockets_in_a_topology_file_are_no_fault(tmp_path):
     file.write_text(railgauge("topo", "dump", "--from", "@h200x4").stdout)
     result = railgauge("gdr", "check", "--from", str(file))
     assert (result.returncode, result.stdout.splitlines()[2].split()[0]) == (0, "INFO")
+
+
+def test_rows_stand_in_the_order_of_the_gpus_also_where_one_has_lost_its_nic():
+    lines = railgauge("gdr", "check", "--from", "@dgx-h100-port-down").stdout.splitlines()
+    assert [one.split()[0] for one in lines if one.startswith("GPU")] == [f"GPU{number}" for number in range(8)]
