@@ -82,6 +82,7 @@ def _call(call: Call) -> dict[str, Any]:
         "root": call.root,
         "since": call.since or None,
         "timed_out": call.timed_out,
+        "parts": list(call.parts),
     }
 
 
@@ -137,11 +138,11 @@ def _standings(name: str, lane: Lane) -> Iterator[str]:
 
 def _standing(name: str, track: Track) -> str:
     call = _shown(track)
-    what = f"{call.name} #{call.number}" if call else f"{name or 'collective'} #{track.entered}"
+    what = f"{call.name or 'collective'} #{call.number}" if call else f"{name or 'collective'} #{track.entered}"
     if track.entered <= 0 and call is None:
         return "no collective called"
     if track.waits_in is None:
         return f"{'out of' if track.completed is not None else 'called'} {what}, the last"
-    terms = describe((call.name, call.elements, call.dtype, call.op, call.root)).removeprefix(call.name) if call else ""
+    terms = describe((call.name, call.elements, call.dtype, call.op, call.root, ())) if call else ""
     beyond = f", called up to #{track.entered}" if track.entered > track.waits_in else ""
-    return f"in {what}{terms}{f', {call.state}' if call else ''}{beyond}"
+    return f"in {what}{terms.removeprefix(call.name or 'it') if call else ''}{f', {call.state}' if call else ''}{beyond}"

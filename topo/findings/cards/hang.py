@@ -10,6 +10,19 @@ RANK_FAILED = Card(
     about="A communicator with an error does not go on; all of its ranks wait or end.",
     remedy="their NCCL logs say what failed: railgauge log explain",
 )
+RANK_STUCK = Card(
+    id="rank-stuck",
+    title="Ranks are still in an operation that others have left",
+    levels=(FAIL,),
+    about=(
+        "The others could leave it only because these ranks have called it too: their GPUs or processes are at fault. "
+        "The strongest evidence there is; what else waits follows from it."
+    ),
+    remedy=(
+        "check their GPUs first: dmesg (Xid), nvidia-smi -q, railgauge check on their nodes; then their processes' stacks "
+        "(py-spy dump --pid PID) and last lines"
+    ),
+)
 RANK_MISSING = Card(
     id="rank-missing",
     title="Ranks wait in an operation for others that left no trace or do not answer",
@@ -37,10 +50,10 @@ START_STUCK = Card(
 RANK_BEHIND = Card(
     id="rank-behind",
     title="Ranks are in an operation that others have not called",
-    levels=(FAIL, WARN),
+    levels=(FAIL,),
     about=(
-        "FAIL for ranks that others wait for; WARN where those wait themselves, in an operation that another finding "
-        "is about. Two that wait for each other are a circle."
+        "Others wait for these ranks, which wait in nothing themselves; operations that wait for them in turn are named "
+        "below. Two that wait for each other are a circle."
     ),
     remedy=(
         "its stack shows where it is (py-spy dump --pid PID): loading data, saving, or a branch that the others do not "

@@ -51,8 +51,9 @@ class Call(NamedTuple):
     """An operation as one rank called it.
 
     elements: those that must be equal in number on all ranks; None if they need not be or are unknown. The same holds
-    for dtype, op and root, "" and None. since: when it was called, in the source's
-    format. timed_out: a watchdog gave up.
+    for dtype, op and root, "" and None; name: "" if unknown. since: when it was called, in the source's
+    format. timed_out: a watchdog gave up. order: its place among all calls of its rank, of any communicator; 0
+    if unknown. parts: the operations inside a coalesced one, and the tensors of one that has several.
     """
 
     number: int
@@ -64,6 +65,8 @@ class Call(NamedTuple):
     root: int | None = None
     since: str = ""
     timed_out: bool = False
+    order: int = 0
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -154,16 +157,22 @@ class JobCommunicator:
         """`communicator 0xfa93daea854b060b, 32 ranks on 4 nodes`."""
         nodes = len(set(self.nodes.values())) if len(self.nodes) == len(self.members) else self.node_count
         where = f" on {counted(nodes, 'node')}" if nodes else ""
-        return f"{self.title}, {counted(len(self.members), 'rank')}{where}"
+        size = counted(len(self.members), "rank") if self.is_counted else "of unknown size"
+        return f"{self.title}, {size}{where}"
 
 
 @dataclass(slots=True)
 class JobState:
-    """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets."""
+    """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets.
+
+    size: how many ranks the job has, None if unknown. heard: what ranks said of which no operation is known.
+    """
 
     communicators: dict[str, JobCommunicator] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     bootstraps: dict[str, str] = field(default_factory=dict)
+    size: int | None = None
+    heard: dict[int, str] = field(default_factory=dict)
 
     def communicator(self, key: str, source: str, told: JobCommunicator) -> JobCommunicator:
         """The communicator of that key, with the facts of `source` if they were unknown."""

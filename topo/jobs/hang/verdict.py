@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from railgauge.topo.findings.cards.hang import RANK_STUCK
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import JobState, counted
 from railgauge.topo.jobs.hang.rules.rules import RULES
@@ -23,7 +24,7 @@ def verdict(scene: JobState) -> HangVerdict:
     """Judge a scene."""
     standstill = Standstill(scene)
     found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
-    found.sort(key=lambda one: SEVERITY.index(one.level))
+    found.sort(key=lambda one: (SEVERITY.index(one.level), one.id != RANK_STUCK.id))
     return HangVerdict(found[0].message if found else _nothing(scene), tuple(found))
 
 

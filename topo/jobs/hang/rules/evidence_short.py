@@ -14,12 +14,12 @@ MOST_NODES = 8  # whose interface is in the message; the evidence has all
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
-    for hold in standstill.holds:
+    for hold in standstill.blame.short:
         unknown = (*hold.silent, *hold.untold)
-        if unknown and hold.waiting and not hold.behind and (hold.untold or not few(hold.silent, hold.comm)):
-            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); no data from {named(unknown)}"
-            yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
-        elif hold.is_told and not hold.comm.is_counted and not hold.behind and id(hold.lane) not in standstill.apart:
+        message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); no data from {named(unknown)}"
+        yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
+    for hold in standstill.blame.stuck:
+        if hold.is_told and not (hold.comm.is_counted or hold.timed_out):
             message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); its number of ranks is unknown"
             yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, ()))
     for comm in standstill.scene.communicators.values():

@@ -6,26 +6,30 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.hang import OPERATION_STUCK
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.hold import Hold, begun
 from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import are, evidence_of, have
-from railgauge.topo.jobs.hang.standstill import Hold, Standstill, begun
+from railgauge.topo.jobs.hang.rules.words import are, effect_of, evidence_of, since
+from railgauge.topo.jobs.hang.standstill import Standstill
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
-    for hold in standstill.holds:
-        others = hold.behind or hold.silent or hold.untold or hold.gone
-        if hold.is_told and hold.comm.is_counted and not others and id(hold.lane) not in standstill.apart:
-            since = f", since {hold.since}" if hold.since else ""
-            said, ranks = _told(hold)
-            level = Level.FAIL if hold.timed_out else Level.WARN
-            yield RULE.finding(level, hold.comm.title, f"{said}{since}", **evidence_of(hold, ranks))
+    for hold in standstill.blame.stuck:
+        if not hold.is_told or not (hold.comm.is_counted or hold.timed_out):
+            continue
+        said, ranks = _told(hold)
+        level = Level.FAIL if hold.timed_out else Level.WARN
+        follows = standstill.blame.follows(hold)
+        evidence = evidence_of(hold, ranks, follows)
+        yield RULE.finding(
+            level, hold.comm.title, f"{said}{since(hold)}", effect=effect_of(follows), **evidence
+        )
 
 
 def _told(hold: Hold) -> tuple[str, tuple[int, ...]]:
     """The message, and its ranks."""
     what = f"{hold.operation} ({hold.comm.described})"
-    if hold.through:
-        return f"{are(hold.waiting)} still in {what}, which {have(hold.through)} completed", hold.waiting
+    if not hold.comm.is_counted:
+        return f"{are(hold.waiting, 'waits', 'wait')} in {what}, all of which anything is known", hold.waiting
     said = f"all ranks have called {what}, but it does not complete"
     started, others = begun(hold)
     if started and others:

@@ -4,8 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from railgauge.topo.jobs.hang.model import JobCommunicator, Status, named
-from railgauge.topo.jobs.hang.standstill import Hold
+from railgauge.topo.jobs.hang.hold import Hold
+from railgauge.topo.jobs.hang.model import JobCommunicator, Status, counted, named
+
+FEW = 3  # operations that follow from a cause and are named
 
 
 def few(ranks: Sequence[int], comm: JobCommunicator) -> bool:
@@ -46,13 +48,29 @@ def by_status(comm: JobCommunicator, *wanted: Status) -> list[int]:
     return [rank for rank, status in sorted(comm.status.items()) if status in wanted]
 
 
+def since(hold: Hold) -> str:
+    """`, since 14:02:11`, if it is known."""
+    return f", since {hold.since}" if hold.since else ""
+
+
+def effect_of(follows: Sequence[Hold]) -> str:
+    """What waits for the cause: `3 more operations wait for this, on ranks 0-7: all_reduce #41 of process group 0`."""
+    if not follows:
+        return ""
+    ranks = {rank for hold in follows for rank in hold.waiting}
+    some = ", ".join(f"{hold.operation} of {hold.comm.title}" for hold in follows[:FEW])
+    more = f" and {len(follows) - FEW} more" if len(follows) > FEW else ""
+    count = counted(len(follows), "more operation")
+    return f"{count} {'waits' if len(follows) == 1 else 'wait'} for this, on {named(ranks)}: {some}{more}"
+
+
 def evidence(comm: JobCommunicator, **more: Any) -> dict[str, Any]:
     """Of which communicator, by which sources, and more."""
     return {"communicator": comm.id, "sources": list(comm.sources), **more}
 
 
-def evidence_of(hold: Hold, ranks: Sequence[int]) -> dict[str, Any]:
-    """The evidence about an operation that is blocked by some ranks."""
+def evidence_of(hold: Hold, ranks: Sequence[int], follows: Sequence[Hold] = ()) -> dict[str, Any]:
+    """The evidence about an operation that is blocked by some ranks, and what follows from it."""
     return evidence(
         hold.comm,
         ranks=list(ranks),
@@ -60,4 +78,7 @@ def evidence_of(hold: Hold, ranks: Sequence[int]) -> dict[str, Any]:
         operation=hold.operation,
         number=hold.number,
         since=hold.since or None,
+        follows=[
+            {"communicator": one.comm.id, "operation": one.operation, "waiting": list(one.waiting)} for one in follows
+        ],
     )
