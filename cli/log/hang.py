@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.findings_output import FOUND, FailOn, leave_with, print_findings
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
@@ -70,6 +70,8 @@ def hang(
             print(f"\n{hang_text(scene)}")
     print_warnings(tuple(scene.notes))
     leave_with(judged.findings, fail_on)
+    if judged.is_stuck:
+        raise typer.Exit(FOUND)
 
 
 def _ask(add_report: Callable[[bytes, str], None], where: str, again_s: float) -> None:

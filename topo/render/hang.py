@@ -145,4 +145,6 @@ def _standing(name: str, track: Track) -> str:
         return f"{'out of' if track.completed is not None else 'called'} {what}, the last"
     terms = describe((call.name, call.elements, call.dtype, call.op, call.root, ())) if call else ""
     beyond = f", called up to #{track.entered}" if track.entered > track.waits_in else ""
-    return f"in {what}{terms.removeprefix(call.name or 'it') if call else ''}{f', {call.state}' if call else ''}{beyond}"
+    return (
+        f"in {what}{terms.removeprefix(call.name or 'it') if call else ''}{f', {call.state}' if call else ''}{beyond}"
+    )

@@ -19,8 +19,8 @@ RANK_STUCK = Card(
         "The strongest evidence there is; what else waits follows from it."
     ),
     remedy=(
-        "check their GPUs first: dmesg (Xid), nvidia-smi -q, railgauge check on their nodes; then their processes' stacks "
-        "(py-spy dump --pid PID) and last lines"
+        "check their GPUs first: dmesg (Xid), nvidia-smi -q, railgauge check on their nodes; then their processes' "
+        "stacks (py-spy dump --pid PID) and last lines"
     ),
 )
 RANK_MISSING = Card(
@@ -52,8 +52,8 @@ RANK_BEHIND = Card(
     title="Ranks are in an operation that others have not called",
     levels=(FAIL,),
     about=(
-        "Others wait for these ranks, which wait in nothing themselves; operations that wait for them in turn are named "
-        "below. Two that wait for each other are a circle."
+        "Others wait for these ranks, which wait in nothing themselves; operations that wait for them in turn are "
+        "named below. Two that wait for each other are a circle."
     ),
     remedy=(
         "its stack shows where it is (py-spy dump --pid PID): loading data, saving, or a branch that the others do not "
@@ -70,6 +70,19 @@ OPERATION_STUCK = Card(
     remedy=(
         "check GPUs, NVLink and the network between them: dmesg (Xid), railgauge check on their nodes, the ports' "
         "error counters; a GPU that has not begun it is busy with what was queued before"
+    ),
+)
+WATCHDOG_STUCK = Card(
+    id="watchdog-stuck",
+    title="PyTorch's watchdog thread of some ranks made no progress",
+    levels=(FAIL,),
+    about=(
+        "A CUDA or NCCL call blocks the thread, or another thread holds Python's lock (GIL) inside one. Where only "
+        "some ranks say so, these are the ones that hold the others up."
+    ),
+    remedy=(
+        "look at their stacks (py-spy dump --native --pid PID, gdb -p PID) for the call that does not return; where "
+        "the thread only waits long, set TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC higher"
     ),
 )
 RANK_LEFT = Card(

@@ -6,7 +6,6 @@ Counts are compared where NCCL needs equal ones, in elements: PyTorch's own anal
 """
 
 import math
-from os.path import commonprefix
 from typing import Any
 
 from railgauge.topo.jobs.hang.model import Call, Lane, named
@@ -91,7 +90,9 @@ def parting(lane: Lane, last: int | None) -> tuple[int, dict[Terms, list[int]]] 
 
 def _terms(call: Call, lane: Lane, *, whole: bool) -> Terms:
     name = "" if lane.peers else call.name
-    return (name, call.elements, call.dtype, call.op, call.root, call.parts) if whole else (name, None, "", "", None, ())
+    return (
+        (name, call.elements, call.dtype, call.op, call.root, call.parts) if whole else (name, None, "", "", None, ())
+    )
 
 
 def differing(by_terms: dict[Terms, list[int]]) -> tuple[str, ...]:
@@ -104,7 +105,9 @@ def differing(by_terms: dict[Terms, list[int]]) -> tuple[str, ...]:
 def told_apart(by_terms: dict[Terms, list[int]]) -> str:
     """`rank 7 called all_reduce of 512 float; ranks 0-6 called ...: counts differ`; the ones that deviate first."""
     ordered = sorted(by_terms.items(), key=lambda one: (len(one[1]), one[1]))
-    alike = len(commonprefix([terms[-1] for terms in by_terms]))
+    parts = [terms[-1] for terms in by_terms]
+    columns = enumerate(zip(*parts, strict=False))
+    alike = next((number for number, column in columns if len(set(column)) > 1), min(map(len, parts)))
     who = [f"{named(ranks)} called {describe(terms, alike)}" for terms, ranks in ordered]
     return f"{'; '.join(who)}: {' and '.join(differing(by_terms))} differ"
 

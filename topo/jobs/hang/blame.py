@@ -6,13 +6,14 @@ earlier one. Causes, the strongest first:
 
 1. Ranks called an operation differently.
 2. A rank is still in an operation that its peers have left: its GPU or its process is at fault, whatever it waits for.
-3. A rank has not called what others wait in, and waits in nothing itself; or nothing is heard of it.
+3. A rank has not called what others wait in, and waits in nothing itself, or for no more than a message; or nothing is
+   heard of it.
 4. All have called an operation, none waits elsewhere before it, and it does not end.
 5. What is left waits for each other in a circle.
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -57,13 +58,18 @@ class Blame:
         judged = self._holds
         culprits = {id(hold): self._culprits(hold) for hold in judged}
         self._explain(chain(self._of_apart(), ((who, who) for some in culprits.values() for who in some)))
-        by_size = sorted(judged, key=lambda hold: -len(culprits[id(hold)]))
-        causes = [hold for hold in by_size if culprits[id(hold)] and self._names(hold, culprits[id(hold)])]
+        causes = list(self._causes(judged, culprits))
         self.still = tuple(hold for hold in causes if self._is_left(hold))
         self.behind = tuple(hold for hold in causes if hold.behind and id(hold.lane) not in apart)
         self.missing = tuple(hold for hold in causes if hold not in self.still and hold not in self.behind)
         judged = [hold for hold in judged if id(hold.lane) not in apart]
         rest = [hold for hold in judged if not culprits[id(hold)] and self._place(hold) not in self._explained]
+        laggards = {id(hold): self._laggards(hold) for hold in rest}
+        if any(laggards.values()):
+            self._explain((who, who) for some in laggards.values() for who in some)
+            causes += (lagging := list(self._causes(rest, laggards)))
+            self.behind += tuple(lagging)
+            rest = [hold for hold in rest if not laggards[id(hold)] and self._place(hold) not in self._explained]
         ends = [hold for hold in rest if self._is_end(hold)]
         for hold in ends:
             self._named[id(hold)] = hold
@@ -129,6 +135,27 @@ class Blame:
         missing = (*behind, *absent, *hold.gone) if hold.waiting else behind
         return frozenset(who for who in _whos(hold, missing) if who not in self._first)
 
+    def _laggards(self, hold: Hold) -> frozenset[Who]:
+        """Those that have not called a collective, and wait for no more than a message that they posted ahead."""
+        if hold.lane.peers or not hold.is_told:
+            return frozenset()
+        first = {who: self._first.get(who) for who in _whos(hold, hold.behind)}
+        return frozenset(who for who, place in first.items() if place and self._stops[place].hold.lane.peers)
+
+    def _causes(self, holds: Iterable[Hold], culprits: Mapping[int, frozenset[Who]]) -> Iterator[Hold]:
+        """Those that name culprits no other one names: ranks in what others have left first, then who names most."""
+
+        def rank(hold: Hold) -> tuple[bool, int, int]:
+            calls = (hold.lane.tracks[rank].calls.get(hold.number) for rank in hold.waiting)
+            order = min((call.order for call in calls if call), default=0)
+            return not self._is_left(hold), -len(culprits[id(hold)]), order
+
+        for hold in sorted(holds, key=rank):
+            new = [who for who in culprits[id(hold)] if who not in self._named]
+            self._named |= dict.fromkeys(new, hold)
+            if new:
+                yield hold
+
     def _is_left(self, hold: Hold) -> bool:
         """Whether its peers have left what some ranks are in; of an operation that one may leave early, only if these
         wait in nothing before it.
@@ -144,12 +171,6 @@ class Blame:
         return not hold.behind and all(
             self._first.get(who, self._place(hold)) == self._place(hold) for who in _whos(hold, hold.waiting)
         )
-
-    def _names(self, hold: Hold, culprits: frozenset[Who]) -> bool:
-        """Whether it names ranks that no hold before it named."""
-        new = [who for who in culprits if who not in self._named]
-        self._named |= dict.fromkeys(new, hold)
-        return bool(new)
 
     def _of_apart(self) -> Iterator[tuple[Who, Hashable]]:
         """Those that wait in a lane in which ranks called different operations."""

@@ -160,9 +160,7 @@ def _members(told: dict[str, Any]) -> tuple[str, tuple[int, ...]]:
     return plain(told["desc"]), tuple(int(rank) for rank in ranks)
 
 
-def _standing(
-    status: dict[str, Any], groups: dict[str, Any], entries: list[_Entry]
-) -> dict[str, tuple[int, int]]:
+def _standing(status: dict[str, Any], groups: dict[str, Any], entries: list[_Entry]) -> dict[str, tuple[int, int]]:
     """By group, the last operation that was called, and the last that is over.
 
     The status has the groups by their local number, the order in which the process made them; their names are numbers

@@ -114,8 +114,8 @@ class Lane:
 class JobCommunicator:
     """A communicator of NCCL, a process group of PyTorch, or one of railgauge's own.
 
-    size and ranks: None and () if unknown. nodes: by rank, if known; node_count: of
-    all. trouble: what is said of ranks that failed.
+    size and ranks: None and () if unknown; at_least: so many ranks it has at least. nodes: by rank, if known;
+    node_count: of all. trouble: what is said of ranks that failed.
     """
 
     id: str
@@ -124,6 +124,7 @@ class JobCommunicator:
     numbering: str = OWN
     size: int | None = None
     ranks: tuple[int, ...] = ()
+    at_least: int = 0
     nodes: dict[int, str] = field(default_factory=dict)
     node_count: int | None = None
     status: dict[int, Status] = field(default_factory=dict)
@@ -140,7 +141,11 @@ class JobCommunicator:
         """All ranks that are in it, as far as that is known."""
         if self.is_counted:
             return self.ranks or tuple(range(self.size or 0))
-        return tuple(sorted({*self.status, *(rank for lane in self.lanes.values() for rank in lane.tracks)}))
+        return tuple(
+            sorted(
+                {*range(self.at_least), *self.status, *(rank for lane in self.lanes.values() for rank in lane.tracks)}
+            )
+        )
 
     @property
     def is_counted(self) -> bool:
@@ -157,7 +162,9 @@ class JobCommunicator:
         """`communicator 0xfa93daea854b060b, 32 ranks on 4 nodes`."""
         nodes = len(set(self.nodes.values())) if len(self.nodes) == len(self.members) else self.node_count
         where = f" on {counted(nodes, 'node')}" if nodes else ""
-        size = counted(len(self.members), "rank") if self.is_counted else "of unknown size"
+        size = counted(len(self.members), "rank") if self.is_counted else "number of ranks unknown"
+        if self.at_least and not self.is_counted:
+            size = f"at least {counted(self.at_least, 'rank')}"
         return f"{self.title}, {size}{where}"
 
 
@@ -165,14 +172,16 @@ class JobCommunicator:
 class JobState:
     """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets.
 
-    size: how many ranks the job has, None if unknown. heard: what ranks said of which no operation is known.
+    size: how many ranks the job has, None if unknown. heard: ranks whose watchdog gave up, on what is unknown.
+    asleep: by rank, for how many seconds its watchdog itself was stuck.
     """
 
     communicators: dict[str, JobCommunicator] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     bootstraps: dict[str, str] = field(default_factory=dict)
     size: int | None = None
-    heard: dict[int, str] = field(default_factory=dict)
+    heard: dict[int, None] = field(default_factory=dict)
+    asleep: dict[int, int] = field(default_factory=dict)
 
     def communicator(self, key: str, source: str, told: JobCommunicator) -> JobCommunicator:
         """The communicator of that key, with the facts of `source` if they were unknown."""

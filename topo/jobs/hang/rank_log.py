@@ -21,9 +21,7 @@ from railgauge.topo.jobs.logs.log import BOOTSTRAP
 from railgauge.topo.jobs.logs.scan import lines_with
 
 SOURCE = "NCCL log"
-TELLING = (
-    re.compile(rb"opCount [0-9a-f]|Init (?:START|COMPLETE)|(?:Destroy|Abort) COMPLETE|Bootstrap *: Using|atchdog "),
-)
+TELLING = (re.compile(rb"opCount [0-9a-f]|Init (?:START|COMPLETE)|(?:Destroy|Abort) COMPLETE|Bootstrap *: Using"),)
 CALL = re.compile(
     r"\b(?P<name>[A-Z]\w+): opCount (?P<number>[0-9a-f]{1,16}) .*?\bcount (?P<count>\d{1,19}) "
     r"datatype (?P<dtype>\d{1,3}) op (?P<op>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]+)"
@@ -80,6 +78,7 @@ class RankLog:
         """Read a log; whether it shows the state of any rank."""
         told = False
         for block in whole_lines(blocks):
+            told = self._watchdogs.read(block) or told
             for raw in lines_with(TELLING, block):
                 for line in messages(raw):
                     told = self._take(line) or told
@@ -101,7 +100,7 @@ class RankLog:
                 "the logs have collectives of communicators without their start, so the rank is unknown; set "
                 "NCCL_DEBUG_SUBSYS=INIT,COLL to log both"
             )
-        self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=None))
+        self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=scene.size))
 
     def _take(self, line: LogLine) -> bool:
         text = line.text
@@ -112,7 +111,7 @@ class RankLog:
         elif found := BOOTSTRAP.search(text):
             self._bootstraps[line.host] = f"{found[1]} {found[2]}"
         else:
-            return self._watchdogs.read(text)
+            return False
         return True
 
     def _member(self, line: LogLine, found: re.Match[str]) -> None:

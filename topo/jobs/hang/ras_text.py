@@ -20,6 +20,9 @@ LOOKS_LIKE = re.compile(
 )
 GROUP = re.compile(r"(\d{1,6}) +(\d{1,6}) +(\d{1,6}) +[\d-]+ +(\d{1,6}) +\d+ +([A-Z]+) +([A-Z,]+)$")
 COMMUNICATOR = re.compile(r"#(\d+)-\d+ \(([0-9a-f]{1,16})\) ([A-Z]+)$")
+TOTALS = re.compile(r"\(total\)(?: .*)? \(total\) +\(total\)$")
+"""The heads of the job's totals, of which the last two are processes and GPUs."""
+TOTAL = re.compile(r"(?:\d{1,7} +){1,4}?(\d{1,7}) +\d{1,7}$")
 PROCESS = re.compile(r"Process (\d+) on node (\S+) managing GPUs? (.+)$")
 COUNTS = re.compile(r"Communicator ranks have different (\w+) operation counts$")
 MISSING = re.compile(r"The missing ranks?: ((?:\d{1,7},?)+)$")
@@ -66,16 +69,20 @@ class RasText:
         self._lane: str | None = None
         self._values = _Values()
         self._value = ""
+        self._before = ""
 
     def read(self, lines: Iterable[str]) -> None:
         """Take in all lines."""
         for line in lines:
-            self._line(one_line(line))
+            self._line(text := one_line(line))
+            self._before = text
         self._settle()
 
     def _line(self, line: str) -> None:
         if not line:
             self._settle()
+        elif TOTALS.match(self._before) and (found := TOTAL.match(line)):
+            self._scene.size = int(found[1])
         elif found := COMMUNICATOR.match(line):
             self._begin(found)
         elif found := GROUP.match(line):

@@ -77,7 +77,8 @@ def _hold(comm: JobCommunicator, name: str, lane: Lane) -> Hold | None:
             sides["through"].append(rank)
         else:
             sides["waiting"].append(rank)
-    call = next(_calls(lane, number, sides["waiting"]), None)
+    calls = list(_calls(lane, number, sides["waiting"]))
+    call = next((one for one in calls if one.name), calls[0] if calls else None)
     sides |= _others(comm, lane)
     return Hold(comm=comm, name=name, lane=lane, number=number, call=call, **{k: tuple(v) for k, v in sides.items()})
 

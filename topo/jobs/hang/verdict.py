@@ -14,10 +14,11 @@ SEVERITY = (Level.FAIL, Level.WARN, Level.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class HangVerdict:
-    """findings: the worst first."""
+    """findings: the worst first. is_stuck: ranks are known to wait, whoever is at fault."""
 
     text: str
     findings: tuple[Finding, ...]
+    is_stuck: bool
 
 
 def verdict(scene: JobState) -> HangVerdict:
@@ -25,7 +26,8 @@ def verdict(scene: JobState) -> HangVerdict:
     standstill = Standstill(scene)
     found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
     found.sort(key=lambda one: (SEVERITY.index(one.level), one.id != RANK_STUCK.id))
-    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found))
+    is_stuck = bool(scene.heard) or any(hold.is_told for hold in standstill.holds)
+    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found), is_stuck)
 
 
 def _nothing(scene: JobState) -> str:

@@ -19,7 +19,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); no data from {named(unknown)}"
         yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
     for hold in standstill.blame.stuck:
-        if hold.is_told and not (hold.comm.is_counted or hold.timed_out):
+        if hold.is_told and not hold.comm.is_counted:
             message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); its number of ranks is unknown"
             yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, ()))
     for comm in standstill.scene.communicators.values():
@@ -28,6 +28,10 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         if starting and absent and not few(absent, comm):
             message = f"{are(starting)} in the start of {comm.described}; no data from {named(absent)}"
             yield RULE.finding(Level.UNKNOWN, comm.title, message, **evidence(comm, ranks=absent))
+    heard = sorted(standstill.scene.heard)
+    if heard and not standstill.holds:
+        message = f"the watchdog of {named(heard)} gave up; on which operation is not in the files"
+        yield RULE.finding(Level.UNKNOWN, "watchdog", message, ranks=heard)
     known = standstill.scene.bootstraps
     if known and not standstill.scene.communicators:
         by = ", ".join(f"{how} on {host}" for host, how in list(known.items())[:MOST_NODES])

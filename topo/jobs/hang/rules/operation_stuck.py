@@ -8,28 +8,24 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.hold import Hold, begun
 from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import are, effect_of, evidence_of, since
+from railgauge.topo.jobs.hang.rules.words import effect_of, evidence_of, since
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
     for hold in standstill.blame.stuck:
-        if not hold.is_told or not (hold.comm.is_counted or hold.timed_out):
+        if not hold.is_told or not hold.comm.is_counted:
             continue
         said, ranks = _told(hold)
         level = Level.FAIL if hold.timed_out else Level.WARN
         follows = standstill.blame.follows(hold)
         evidence = evidence_of(hold, ranks, follows)
-        yield RULE.finding(
-            level, hold.comm.title, f"{said}{since(hold)}", effect=effect_of(follows), **evidence
-        )
+        yield RULE.finding(level, hold.comm.title, f"{said}{since(hold)}", effect=effect_of(follows), **evidence)
 
 
 def _told(hold: Hold) -> tuple[str, tuple[int, ...]]:
     """The message, and its ranks."""
     what = f"{hold.operation} ({hold.comm.described})"
-    if not hold.comm.is_counted:
-        return f"{are(hold.waiting, 'waits', 'wait')} in {what}, all of which anything is known", hold.waiting
     said = f"all ranks have called {what}, but it does not complete"
     started, others = begun(hold)
     if started and others:

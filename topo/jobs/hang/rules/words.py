@@ -40,7 +40,11 @@ def wait(hold: Hold, where: str = "in it") -> str:
         return f"{have(hold.waiting)} called it"
     where = f"in {hold.operation}" if hold.lane.peers else where
     since = f" since {hold.since}" if hold.since else ""
-    return f"{are(hold.waiting, 'waits', 'wait')} {where}{since}"
+    ahead = max(hold.lane.tracks[rank].entered for rank in hold.waiting) if hold.waiting else 0
+    beyond = (
+        f", called up to #{ahead}" if len(hold.waiting) == 1 and ahead > hold.number and not hold.lane.peers else ""
+    )
+    return f"{are(hold.waiting, 'waits', 'wait')} {where}{since}{beyond}"
 
 
 def by_status(comm: JobCommunicator, *wanted: Status) -> list[int]:
