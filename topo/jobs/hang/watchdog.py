@@ -289,15 +289,14 @@ def _put_standing(scene: JobState, group: str, rank: int, standing: _Standing, j
 
 def _group_of(scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None) -> JobCommunicator:
     """The process group: one from flight records that has this rank, if any."""
-    known = [one for one in scene.communicators.values() if one.numbering == JOB and one.id == group]
-    for comm in known:
-        if rank in comm.members or not comm.ranks:
-            comm.sources[SOURCE] = None
-            comm.about = comm.about or standing.about
-            return comm
+    known = (one for one in scene.communicators.values() if one.numbering == JOB and one.id == group)
+    comm = next((one for one in known if rank in one.members or not one.ranks), None)
     world = standing.about == WORLD
-    told = JobCommunicator(group, "process group", standing.about, JOB, job_size if world else None)
-    comm = scene.communicator(f"group {group}", SOURCE, told)
+    if comm is None:
+        told = JobCommunicator(group, "process group", standing.about, JOB, job_size if world else None)
+        comm = scene.communicator(f"group {group}", SOURCE, told)
+    comm.sources[SOURCE] = None
+    comm.about = comm.about or standing.about
     comm.at_least = max(comm.at_least, rank + 1) if world else 0
     if comm.size is not None and comm.size < comm.at_least:  # what was known is the size of another communicator
         comm.size = None
