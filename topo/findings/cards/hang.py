@@ -72,6 +72,19 @@ OPERATION_STUCK = Card(
         "error counters; a GPU that has not begun it is busy with what was queued before"
     ),
 )
+RANK_ELSEWHERE = Card(
+    id="rank-elsewhere",
+    title="Stacks show processes that are not in the operation that others wait in",
+    levels=(FAIL,),
+    about=(
+        "py-spy, gdb or faulthandler shows which call each process is in: a collective waits until all have called it, "
+        "and those that are in another call, or in another collective, hold it up."
+    ),
+    remedy=(
+        "look at the call that these processes are in: loading data, saving, a lock, or a branch that the others do "
+        "not take. Stacks of one moment may pass: take them twice"
+    ),
+)
 WATCHDOG_STUCK = Card(
     id="watchdog-stuck",
     title="PyTorch's watchdog thread of some ranks made no progress",

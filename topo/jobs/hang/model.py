@@ -168,12 +168,26 @@ class JobCommunicator:
         return f"{self.title}, {size}{where}"
 
 
+class ProcessStack(NamedTuple):
+    """What a process does, by its stack. label: what it is called where its rank is unknown.
+
+    operation: the collective that it is in, "" if none. at: the innermost call of the program itself, `step
+    (train.py:88)`. waits: it is in a collective, or waits for its GPU.
+    """
+
+    rank: int | None
+    label: str
+    operation: str
+    at: str
+    waits: bool
+
+
 @dataclass(slots=True)
 class JobState:
     """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets.
 
     size: how many ranks the job has, None if unknown. heard: ranks whose watchdog gave up, on what is unknown.
-    asleep: by rank, for how many seconds its watchdog itself was stuck.
+    asleep: by rank, for how many seconds its watchdog itself was stuck. stacks: of its processes.
     """
 
     communicators: dict[str, JobCommunicator] = field(default_factory=dict)
@@ -182,6 +196,7 @@ class JobState:
     size: int | None = None
     heard: dict[int, None] = field(default_factory=dict)
     asleep: dict[int, int] = field(default_factory=dict)
+    stacks: list[ProcessStack] = field(default_factory=list)
 
     def communicator(self, key: str, source: str, told: JobCommunicator) -> JobCommunicator:
         """The communicator of that key, with the facts of `source` if they were unknown."""

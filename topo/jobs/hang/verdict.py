@@ -27,6 +27,7 @@ def verdict(scene: JobState) -> HangVerdict:
     found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
     found.sort(key=lambda one: (SEVERITY.index(one.level), one.id != RANK_STUCK.id))
     is_stuck = bool(scene.heard) or any(hold.is_told for hold in standstill.holds)
+    is_stuck = is_stuck or any(one.operation for one in scene.stacks)
     return HangVerdict(found[0].message if found else _nothing(scene), tuple(found), is_stuck)
 
 

@@ -8,7 +8,7 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.hold import Hold, begun
 from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import effect_of, evidence_of, since
+from railgauge.topo.jobs.hang.rules.words import effect_of, evidence_of, of_stacks, since, stack_evidence
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 
@@ -21,6 +21,14 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         follows = standstill.blame.follows(hold)
         evidence = evidence_of(hold, ranks, follows)
         yield RULE.finding(level, hold.comm.title, f"{said}{since(hold)}", effect=effect_of(follows), **evidence)
+    yield from _of_stacks(standstill)
+
+
+def _of_stacks(standstill: Standstill) -> Iterator[Finding]:
+    stacks = standstill.scene.stacks
+    if len(stacks) > 1 and all(one.waits for one in stacks) and len({one.operation for one in stacks}) == 1:
+        message = f"no process with a stack does anything else: {of_stacks(stacks, 4)}"
+        yield RULE.finding(Level.WARN, "stacks", message, **stack_evidence((), stacks))
 
 
 def _told(hold: Hold) -> tuple[str, tuple[int, ...]]:

@@ -7,8 +7,8 @@ from railgauge.topo.findings.cards.hang import RANK_BEHIND
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.hold import Hold
-from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import are_missing, effect_of, evidence, evidence_of, wait
+from railgauge.topo.jobs.hang.model import JOB, named
+from railgauge.topo.jobs.hang.rules.words import are_missing, effect_of, evidence, evidence_of, of_stacks, wait
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 FEW = 4  # ranks that wait elsewhere and are named one by one
@@ -29,6 +29,8 @@ def _finding(hold: Hold, standstill: Standstill, effect: str) -> Finding:
     parts += [f"rank {rank} waits in {one.operation} of {one.comm.title}" for rank, one in elsewhere.items()][:FEW]
     parts += [] if elsewhere or hold.lane.peers else _last(hold)
     parts += [f"no data from {named(hold.silent)}"] if hold.silent else []
+    its = [one for one in standstill.scene.stacks if one.rank in hold.behind and hold.comm.numbering == JOB]
+    parts += [f"by its stack {of_stacks(its, FEW)}"] if its else []
     evidence = evidence_of(hold, hold.behind, standstill.blame.follows(hold))
     return RULE.finding(Level.FAIL, hold.comm.title, "; ".join(parts), effect=effect, **evidence)
 

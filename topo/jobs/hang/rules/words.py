@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from railgauge.topo.jobs.hang.hold import Hold
-from railgauge.topo.jobs.hang.model import JobCommunicator, Status, counted, named
+from railgauge.topo.jobs.hang.model import JobCommunicator, ProcessStack, Status, counted, named
 
 FEW = 3  # operations that follow from a cause and are named
 
@@ -45,6 +45,35 @@ def wait(hold: Hold, where: str = "in it") -> str:
         f", called up to #{ahead}" if len(hold.waiting) == 1 and ahead > hold.number and not hold.lane.peers else ""
     )
     return f"{are(hold.waiting, 'waits', 'wait')} {where}{since}{beyond}"
+
+
+def of_stacks(stacks: Sequence[ProcessStack], most: int) -> str:
+    """`rank 3 is in load (data.py:51); ranks 0-2 are in all_reduce, called in step (train.py:88)`, the fewest first."""
+    alike: dict[str, list[ProcessStack]] = {}
+    for one in stacks:
+        where = f"{one.operation}, called in {one.at}" if one.operation and one.at else one.operation or one.at
+        alike.setdefault(where, []).append(one)
+    parts = []
+    for where, some in sorted(alike.items(), key=lambda one: len(one[1]))[:most]:
+        parts.append(f"{_processes(some)} {'is' if len(some) == 1 else 'are'} in {where}")
+    return "; ".join(parts) + (f" and {len(alike) - most} more places" if len(alike) > most else "")
+
+
+def _processes(stacks: Sequence[ProcessStack]) -> str:
+    ranks = [one.rank for one in stacks if one.rank is not None]
+    if len(ranks) == len(stacks):
+        return named(ranks)
+    some = ", ".join(one.label for one in stacks[:FEW])
+    return some + (f" and {len(stacks) - FEW} more" if len(stacks) > FEW else "")
+
+
+def stack_evidence(busy: Sequence[ProcessStack], waiting: Sequence[ProcessStack]) -> dict[str, Any]:
+    """What each process does, by its stack."""
+    return {
+        "ranks": [one.rank for one in busy if one.rank is not None],
+        "waiting": [one.rank for one in waiting if one.rank is not None],
+        "stacks": [one._asdict() for one in (*busy, *waiting)],
+    }
 
 
 def by_status(comm: JobCommunicator, *wanted: Status) -> list[int]:
