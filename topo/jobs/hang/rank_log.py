@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from railgauge.topo.files.lines import whole_lines
+from railgauge.topo.files.lines import LONGEST, lines_saying, whole_lines
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.jobs.hang.watchdog import Watchdogs
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.log import BOOTSTRAP
-from railgauge.topo.jobs.logs.scan import lines_with
 
 SOURCE = "NCCL log"
-TELLING = (re.compile(rb"opCount [0-9a-f]|Init (?:START|COMPLETE)|(?:Destroy|Abort) COMPLETE|Bootstrap *: Using"),)
+TELLING = b"opCount ", b"Init START", b" COMPLETE", b"Bootstrap"
+"""Words of the lines that are read."""
 CALL = re.compile(
     r"\b(?P<name>[A-Z]\w+): opCount (?P<number>[0-9a-f]{1,16}) .*?\bcount (?P<count>\d{1,19}) "
     r"datatype (?P<dtype>\d{1,3}) op (?P<op>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]+)"
@@ -79,8 +79,9 @@ class RankLog:
         told = False
         for block in whole_lines(blocks):
             told = self._watchdogs.read(block) or told
-            for raw in lines_with(TELLING, block):
-                for line in messages(raw):
+            for begin in lines_saying(TELLING, block):
+                end = block.find(b"\n", begin)
+                for line in messages(block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]):
                     told = self._take(line) or told
         return told
 

@@ -13,12 +13,12 @@ Source: PyTorch's ProcessGroupNCCL.cpp and ProcessGroupGloo.cpp, 1.13 to 2.15; o
 """
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from railgauge.topo.files.lines import LONGEST
+from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.agreement import SIDES
 from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track, named
 from railgauge.topo.jobs.logs.line import COLOURS
@@ -34,7 +34,6 @@ TELLING = (
     b"atchdog",
     b"CCL work:",
     b"last completed",
-    b"dump signal",
     b"monitoredBarrier",
     b"operations have failed or timed out",
     b"avoid data inconsistency",
@@ -52,31 +51,29 @@ def _words(text: str) -> re.Pattern[str]:
 
 
 RANK_IN_JOB = re.compile(r"\[(?:rank|default)(\d{1,7})\]:")
-WHO = (
-    r"(?:\[(?:PG (?:ID \d{1,9} PG GUID )?(?P<group>[^\s(\]]{1,128}?) (?:\((?P<about>[^)]{0,128})\))? )?"
-    r"Rank (?P<rank>\d{1,7})\] )?"
+WHO = _words(
+    r"\[(?:PG (?:ID \d{1,9} PG GUID )?(?P<group>[^\s(\]]{1,128}?) (?:\((?P<about>[^)]{0,128})\))? )?"
+    r"Rank (?P<rank>\d{1,7})\]"
 )
 GIVEN_UP = _words(
-    WHO + r"Watchdog caught collective operation timeout: Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
+    r"Watchdog caught collective operation timeout: Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
     r"OpType=(?P<name>\w{1,64})(?:, NumelIn=(?P<input>\d{1,18}), NumelOut=(?P<output>\d{1,18}))?"
     r"(?:[^)]{0,256}\(ms\)=\d{1,12})?\)(?: ran for (?P<ms>\d{1,12}) milliseconds)?"
 )
 GROUP = _words(
-    WHO + r"(?:Exception (?:\(either an error or timeout\) )?detected by watchdog at work|Timeout at \w{1,16} work"
+    r"(?:Exception (?:\(either an error or timeout\) )?detected by watchdog at work|Timeout at \w{1,16} work"
     r"|failure detected by watchdog at work sequence id): (?P<number>\d{1,18})"
     r"(?: (?:,|PG status:) last enqueued (?:\w{1,16} )?work: (?P<enqueued>-?\d{1,18})"
     r", last completed (?:\w{1,16} )?work: (?P<completed>-?\d{1,18}))?"
 )
 SIGNALLED = _words(
-    WHO + r"Received a dump signal due to a collective timeout from (?:this local rank|rank \d{1,7})"
+    r"Received a dump signal due to a collective timeout from (?:this local rank|rank \d{1,7})"
     r".{0,256}?Last enqueued \w{1,16} work: (?P<enqueued>-?\d{1,18}), last completed \w{1,16} work: "
     r"(?P<completed>-?\d{1,18})"
 )
-ASLEEP = _words(WHO + r".{0,256}?watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
+ASLEEP = _words(r"watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
 BARRIER = re.compile(r"[Rr]anks? (?P<ranks>\d{1,7}(?:,\s*\d{1,7}){0,4096}) failed to pass monitoredBarrier")
-GAVE_IN = _words(
-    WHO + r"(?:Some NCCL operations have failed|To avoid data inconsistency|.{0,64}watchdog thread terminated)"
-)
+GAVE_IN = _words(r"Some \w{1,16} operations have failed|To avoid data inconsistency|watchdog thread terminated")
 HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF]\d{3,4} )")
 """What begins a record, behind a line number at most."""
 TIME = re.compile(r"\[E(\d{3,4}) (\d\d:\d\d:\d\d)")
@@ -97,6 +94,14 @@ WORDS = {
 }
 """PyTorch's operations as the flight recorder names them."""
 COALESCED = "coalesced"
+
+
+class _Who(NamedTuple):
+    """Who speaks. rank: in the job, -1 if unknown; group: its process group, "" if unknown."""
+
+    rank: int
+    group: str
+    about: str
 
 
 @dataclass(slots=True)
@@ -124,7 +129,7 @@ class Watchdogs:
         """Read whole lines of a log; whether any was a watchdog's."""
         told = False
         block = self._rest + block
-        for begin in sorted({block.rfind(b"\n", 0, at) + 1 for word in TELLING for at in _places(block, word)}):
+        for begin in lines_saying(TELLING, block):
             told = self._record(block, begin) or told
         self._rest = block[_lines_before(block, len(block), BEFORE + AFTER) :][-REST:]
         return told
@@ -145,8 +150,8 @@ class Watchdogs:
         for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
             _put_standing(scene, group, rank, standing, job_size)
         scene.asleep |= self._asleep
-        waiting = {rank for (_, rank), standing in self._standings.items() if standing.stuck}
-        if heard := sorted(self._heard.keys() - waiting):
+        known = {rank for (_, rank), one in self._standings.items() if one.stuck or one.completed is not None}
+        if heard := sorted(self._heard.keys() - known):
             scene.heard |= dict.fromkeys(heard)
             scene.note(f"the watchdog of {named(heard)} gave up; on which operation is not in the log")
         for comm in scene.communicators.values():
@@ -179,13 +184,14 @@ class Watchdogs:
             (GAVE_IN, 0, self._take_heard),
         ):
             for found in pattern.finditer(text):
-                if (found[end] or not whole) and (pattern is BARRIER or _rank(text, found) >= 0):
+                who = _who(text, found)
+                if (found[end] or not whole) and (pattern is BARRIER or who.rank >= 0):
                     told = True
-                    take(text, found)
+                    take(text, found, who)
         return told
 
-    def _take_given_up(self, text: str, found: re.Match[str]) -> None:
-        rank, number = _rank(text, found), int(found["number"])
+    def _take_given_up(self, text: str, found: re.Match[str], who: _Who) -> None:
+        rank, number = who.rank, int(found["number"])
         name = WORDS.get(found["name"], found["name"].lower())
         call = Call(
             number=number,
@@ -198,46 +204,39 @@ class Watchdogs:
         if len(self._given_up) < MOST:
             self._given_up[rank, number] = call
 
-    def _take_group(self, text: str, found: re.Match[str]) -> None:
+    def _take_group(self, text: str, found: re.Match[str], who: _Who) -> None:
         number = int(found["number"])
-        standing = self._standing(text, found)
+        standing = self._standing(found, who)
         if standing:
             standing.stuck = Call(number, "", State.SCHEDULED, timed_out=True)
             standing.enqueued = max(standing.enqueued, number)
 
-    def _take_signalled(self, text: str, found: re.Match[str]) -> None:
-        if self._standing(text, found):
-            self._heard[_rank(text, found)] = None
+    def _take_signalled(self, text: str, found: re.Match[str], who: _Who) -> None:
+        if self._standing(found, who):
+            self._heard[who.rank] = None
 
-    def _take_asleep(self, text: str, found: re.Match[str]) -> None:
+    def _take_asleep(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._asleep) < MOST:
-            self._asleep[_rank(text, found)] = int(found["seconds"])
+            self._asleep[who.rank] = int(found["seconds"])
 
-    def _take_barrier(self, text: str, found: re.Match[str]) -> None:
+    def _take_barrier(self, text: str, found: re.Match[str], who: _Who) -> None:
         for rank in found["ranks"].split(","):
-            self._late[int(rank)] = None
+            if len(self._late) < MOST:
+                self._late[int(rank)] = None
 
-    def _take_heard(self, text: str, found: re.Match[str]) -> None:
+    def _take_heard(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._heard) < MOST:
-            self._heard[_rank(text, found)] = None
+            self._heard[who.rank] = None
 
-    def _standing(self, text: str, found: re.Match[str]) -> _Standing | None:
-        rank = _rank(text, found)
-        key = found["group"] or UNNAMED, rank
-        if rank < 0 or (len(self._standings) >= MOST and key not in self._standings):
+    def _standing(self, found: re.Match[str], who: _Who) -> _Standing | None:
+        key = who.group or UNNAMED, who.rank
+        if len(self._standings) >= MOST and key not in self._standings:
             return None
         standing = self._standings.setdefault(key, _Standing())
-        standing.about = one_line(found["about"] or standing.about)
+        standing.about = who.about or standing.about
         if found["enqueued"]:
             standing.enqueued, standing.completed = int(found["enqueued"]), int(found["completed"])
         return standing
-
-
-def _places(block: bytes, word: bytes) -> Iterator[int]:
-    at = block.find(word)
-    while at >= 0:
-        yield at
-        at = block.find(word, at + len(word))
 
 
 def _lines_before(block: bytes, position: int, lines: int) -> int:
@@ -316,11 +315,13 @@ def _elements(name: str, given: str | None, taken: str | None) -> int | None:
     return int(given if side == "input" else taken) if side else None
 
 
-def _rank(text: str, found: re.Match[str]) -> int:
-    """The rank in the job, which torchrun puts before the line; a group numbers its own from 0. -1 if unknown."""
+def _who(text: str, found: re.Match[str]) -> _Who:
+    """Who says what was found: torchrun puts the rank in the job before the line, a group numbers its own from 0."""
     begin = text.rfind("\n", 0, found.start()) + 1
+    said = list(WHO.finditer(text, begin, found.start()))
     in_job = RANK_IN_JOB.findall(text, begin, found.start())
-    return int(in_job[-1]) if in_job else int(found["rank"]) if found["rank"] else -1
+    rank = int(in_job[-1]) if in_job else int(said[-1]["rank"]) if said else -1
+    return _Who(rank, (said and said[-1]["group"]) or "", one_line((said and said[-1]["about"]) or ""))
 
 
 def _since(text: str, ran_ms: int) -> str:

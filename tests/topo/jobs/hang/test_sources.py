@@ -131,10 +131,10 @@ def test_a_pattern_that_no_shell_expanded(tmp_path):
 
 
 def test_a_log_on_stdin(tmp_path, monkeypatch):
-    with (tmp_path / "log").open("w+b") as file:
-        file.write(b"[rank3]:[E603 17:48:01.0] [Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds\n")
-        file.seek(0)
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+    said = "[rank3]:[E603 17:48:01.0] [PG ID 0 PG GUID 0 Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds"
+    (tmp_path / "log").write_text(said + "\n")
+    with (tmp_path / "log").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
         assert scene_of("-").asleep == {3: 480}
 
 
