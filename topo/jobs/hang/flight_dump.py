@@ -30,6 +30,7 @@ SOURCE = "flight recorder"
 RANK = re.compile(r"rank[_.-]?(\d{1,7})(?!\d)", re.IGNORECASE)
 NUMBER = re.compile(r"(\d{1,7})(?:\.(?:json|pkl|pickle|bin|gz|zst|bz2|xz))*$")
 PEERS = re.compile(r"(\d{1,7})(->|<-)(\d{1,7})")
+NCCL = "nccl"
 NOBODY = (-1, -1)
 """Peers of what closes a group of sends and receives."""
 COALESCED = "coalesced"
@@ -94,7 +95,7 @@ class FlightDumps:
             by_group.setdefault((entry.group.name, entry.group.backend), []).append(entry)
         for name, (about, ranks) in groups.items():
             self._communicator(name, "" if about == "undefined" else about, ranks)
-        for (name, backend), some in by_group.items():
+        for (name, backend), some in sorted(by_group.items(), key=lambda one: one[0][1] != NCCL):
             about, ranks = groups.get(name, (some[-1].group.about, ()))
             about = about if about not in ("", "undefined") else some[-1].group.about
             comm = self._communicator(name, "" if about == "undefined" else about, ranks, backend)

@@ -32,14 +32,15 @@ MOST = 1 << 17
 """Ranks and groups that are kept of one job."""
 TELLING = (
     b"atchdog",
+    b"OpType=",
     b"CCL work:",
     b"last completed",
     b"monitoredBarrier",
     b"operations have failed or timed out",
     b"avoid data inconsistency",
 )
-"""Words of the lines that are read: looked for as such, since all of a log is searched."""
-BEFORE, AFTER = 2, 4
+"""Words of the lines that are read, two of each, since one may be wrapped: looked for as such in all of a log."""
+BEFORE, AFTER = 3, 6
 """Lines around one that tells something which may be parts of it."""
 REST = 1 << 13
 """Bytes of a block that are read again with the next."""
@@ -74,7 +75,7 @@ SIGNALLED = _words(
 ASLEEP = _words(r"watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
 BARRIER = re.compile(r"[Rr]anks? (?P<ranks>\d{1,7}(?:,\s*\d{1,7}){0,4096}) failed to pass monitoredBarrier")
 GAVE_IN = _words(r"Some \w{1,16} operations have failed|To avoid data inconsistency|watchdog thread terminated")
-HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF]\d{3,4} )")
+HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF](?:\d{3,4} | \w{1,64}\.cpp:))")
 """What begins a record, behind a line number at most."""
 TIME = re.compile(r"\[E(\d{3,4}) (\d\d:\d\d:\d\d)")
 """Month and day, and the time of day, of a line of PyTorch."""
@@ -170,7 +171,9 @@ class Watchdogs:
         told = self._take(line, whole=True)
         if not told:
             first, last = _lines_before(block, begin, BEFORE), _lines_after(block, end, AFTER)
-            told = self._take(_joined(block[first:last].splitlines()), whole=True) or self._take(line, whole=False)
+            joined = _joined(block[first:last].splitlines())
+            tries = ((joined, True), (line, False), (joined, False))
+            told = any(self._take(text, whole=whole) for text, whole in tries)
         return told
 
     def _take(self, text: str, *, whole: bool) -> bool:
