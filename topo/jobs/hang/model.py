@@ -168,6 +168,14 @@ class JobCommunicator:
         return f"{self.title}, {size}{where}"
 
 
+class Complaint(NamedTuple):
+    """A problem of ranks that a source counts and does not name. card: the id of the finding; about: its subject."""
+
+    card: str
+    about: str
+    text: str
+
+
 class ProcessStack(NamedTuple):
     """What a process does, by its stack. label: what it is called where its rank is unknown.
 
@@ -187,7 +195,8 @@ class JobState:
     """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets.
 
     size: how many ranks the job has, None if unknown. heard: ranks whose watchdog gave up, on what is unknown.
-    asleep: by rank, for how many seconds its watchdog itself was stuck. stacks: of its processes.
+    asleep: by rank, for how many seconds its watchdog itself was stuck. stacks: of its processes. complaints: about
+    ranks without a name.
     """
 
     communicators: dict[str, JobCommunicator] = field(default_factory=dict)
@@ -197,6 +206,7 @@ class JobState:
     heard: dict[int, None] = field(default_factory=dict)
     asleep: dict[int, int] = field(default_factory=dict)
     stacks: list[ProcessStack] = field(default_factory=list)
+    complaints: dict[Complaint, None] = field(default_factory=dict)
 
     def communicator(self, key: str, source: str, told: JobCommunicator) -> JobCommunicator:
         """The communicator of that key, with the facts of `source` if they were unknown."""

@@ -40,7 +40,7 @@ TELLING = (
     b"operations have failed or timed out",
     b"avoid data inconsistency",
 )
-"""Words of the lines that are read, more than one of each, since lines are wrapped: looked for as such in all of a log."""
+"""Words of the lines that are read, several of each, since lines are wrapped: looked for as such in all of a log."""
 BEFORE, AFTER = 3, 6
 """Lines around one that tells something which may be parts of it."""
 REST = 1 << 13

@@ -8,7 +8,15 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.hold import Hold
 from railgauge.topo.jobs.hang.model import JOB, named
-from railgauge.topo.jobs.hang.rules.words import are_missing, effect_of, evidence, evidence_of, of_stacks, wait
+from railgauge.topo.jobs.hang.rules.words import (
+    are_missing,
+    complaints,
+    effect_of,
+    evidence,
+    evidence_of,
+    of_stacks,
+    wait,
+)
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 FEW = 4  # ranks that wait elsewhere and are named one by one
@@ -21,6 +29,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
     for hold in standstill.blame.circles:
         yield _finding(hold, standstill, CIRCLE)
     yield from _unnamed(standstill)
+    yield from complaints(standstill, RULE, Level.FAIL)
 
 
 def _finding(hold: Hold, standstill: Standstill, effect: str) -> Finding:

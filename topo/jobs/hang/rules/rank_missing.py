@@ -7,7 +7,15 @@ from railgauge.topo.findings.cards.hang import RANK_MISSING
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status, named
-from railgauge.topo.jobs.hang.rules.words import are_missing, by_status, effect_of, evidence, evidence_of, wait
+from railgauge.topo.jobs.hang.rules.words import (
+    are_missing,
+    by_status,
+    complaints,
+    effect_of,
+    evidence,
+    evidence_of,
+    wait,
+)
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 FEW = 4  # processes that are named one by one
@@ -26,6 +34,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
             follows = standstill.blame.follows(hold)
             evidence_all = evidence_of(hold, hold.silent, follows)
             yield RULE.finding(Level.FAIL, hold.comm.title, message, effect=effect_of(follows), **evidence_all)
+    yield from complaints(standstill, RULE, Level.FAIL)
 
 
 RULE: FileRule[Standstill] = FileRule(card=RANK_MISSING, check=_check)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words and evidence common to the findings of `log hang`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.hold import Hold
 from railgauge.topo.jobs.hang.model import JobCommunicator, ProcessStack, Status, counted, named
+from railgauge.topo.jobs.hang.standstill import Standstill
 
 FEW = 3  # operations that follow from a cause and are named
 
@@ -74,6 +77,13 @@ def stack_evidence(busy: Sequence[ProcessStack], waiting: Sequence[ProcessStack]
         "waiting": [one.rank for one in waiting if one.rank is not None],
         "stacks": [one._asdict() for one in (*busy, *waiting)],
     }
+
+
+def complaints(standstill: Standstill, rule: FileRule[Standstill], level: Level) -> Iterator[Finding]:
+    """The problems of ranks that a source counts and does not name."""
+    for one in standstill.scene.complaints:
+        if one.card == rule.id:
+            yield rule.finding(level, one.about, one.text)
 
 
 def by_status(comm: JobCommunicator, *wanted: Status) -> list[int]:
