@@ -20,7 +20,9 @@ def hang_document(scene: JobState, verdict: HangVerdict) -> dict[str, Any]:
     """The content of a railgauge/hang/1 document, without its head."""
     return {
         "verdict": verdict.text,
+        "stuck": verdict.is_stuck,
         "communicators": [_communicator(comm) for comm in scene.communicators.values()],
+        "stacks": [one._asdict() for one in scene.stacks],
         "notes": list(scene.notes),
         "findings": [findings.record(finding) for finding in verdict.findings],
     }

@@ -16,7 +16,7 @@ RANK_STUCK = Card(
     levels=(FAIL,),
     about=(
         "The others could leave it only because these ranks have called it too: their GPUs or processes are at fault. "
-        "The strongest evidence there is; what else waits follows from it."
+        "The strongest evidence there is; other operations that wait follow from it."
     ),
     remedy=(
         "check their GPUs first: dmesg (Xid), nvidia-smi -q, railgauge check on their nodes; then their processes' "

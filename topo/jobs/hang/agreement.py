@@ -113,7 +113,7 @@ def told_apart(by_terms: dict[Terms, list[int]]) -> str:
 
 
 def describe(terms: Terms, alike: int | None = None) -> str:
-    """`all_reduce of 1024 float, sum, root 0`; alike: with its parts, where so many of them are equal on all ranks."""
+    """`all_reduce of 1024 float, sum, root 0`; alike: with its parts, of which so many are equal on all ranks."""
     name, count, dtype, op, root, parts = terms
     amount = f"of {count} {dtype}".rstrip() if count is not None else ""
     more = "".join(f", {each}" for each in (op, f"root {root}" if root is not None else "") if each)

@@ -14,7 +14,7 @@ SEVERITY = (Level.FAIL, Level.WARN, Level.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class HangVerdict:
-    """findings: the worst first. is_stuck: ranks are known to wait, whoever is at fault."""
+    """findings: the worst first. is_stuck: ranks are known to wait, even if the culprit is unknown."""
 
     text: str
     findings: tuple[Finding, ...]
