@@ -107,18 +107,18 @@ def told_apart(by_terms: dict[Terms, list[int]]) -> str:
     ordered = sorted(by_terms.items(), key=lambda one: (len(one[1]), one[1]))
     parts = [terms[-1] for terms in by_terms]
     columns = enumerate(zip(*parts, strict=False))
-    alike = next((number for number, column in columns if len(set(column)) > 1), min(map(len, parts)))
-    who = [f"{named(ranks)} called {describe(terms, alike)}" for terms, ranks in ordered]
+    first = next((number for number, column in columns if len(set(column)) > 1), min(map(len, parts)))
+    who = [f"{named(ranks)} called {describe(terms, first)}" for terms, ranks in ordered]
     return f"{'; '.join(who)}: {' and '.join(differing(by_terms))} differ"
 
 
-def describe(terms: Terms, alike: int | None = None) -> str:
-    """`all_reduce of 1024 float, sum, root 0`; alike: with its parts, of which so many are equal on all ranks."""
+def describe(terms: Terms, first: int | None = None) -> str:
+    """`all_reduce of 1024 float, sum, root 0`; first: with its parts, from that one on."""
     name, count, dtype, op, root, parts = terms
     amount = f"of {count} {dtype}".rstrip() if count is not None else ""
     more = "".join(f", {each}" for each in (op, f"root {root}" if root is not None else "") if each)
     said = f"{name or 'it'} {amount}".rstrip() + more
-    if alike is None or not parts:
+    if first is None or not parts:
         return said
-    some = ", ".join(f"#{number} {part}" for number, part in enumerate(parts[alike : alike + MOST_PARTS], alike + 1))
+    some = ", ".join(f"#{number} {part}" for number, part in enumerate(parts[first : first + MOST_PARTS], first + 1))
     return f"{said} with {len(parts)} parts{f' ({some})' if some else ''}"
