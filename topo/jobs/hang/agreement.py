@@ -43,7 +43,8 @@ def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str, tuple[str,
     side = SIDES.get(name)
     if side is None:
         return None, "", ()
-    types = [plain(one) for one in told.get(f"{side}_dtypes", ())]
+    listed = told.get(f"{side}_dtypes", ())
+    types = [plain(one) for one in ((listed,) if isinstance(listed, str) else listed)]
     sizes = [_elements(size) for size in told[f"{side}_sizes"]]
     of = types if len(types) == len(sizes) else ["/".join(sorted(set(types)))] * len(sizes)
     parts = tuple(f"{size} {dtype}".rstrip() for size, dtype in zip(sizes, of, strict=True))

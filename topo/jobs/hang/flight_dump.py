@@ -16,12 +16,12 @@ Source: PyTorch's torch/csrc/distributed/c10d/FlightRecorder*.hpp, versions 2.0 
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.jobs.hang.agreement import agreed, describe, plain
+from railgauge.topo.jobs.hang.agreement import SIDES, agreed, describe, plain
 from railgauge.topo.jobs.hang.between_peers import BetweenPeers
 from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.values.printable import one_line
@@ -56,9 +56,11 @@ class _Entry(NamedTuple):
     local: int | None
 
 
-def rank_of(name: str, path: str) -> int:
-    """The rank in a file's name: behind `rank`, else the last number; InputError if there is none."""
+def rank_of(name: str, dump: Mapping[str, Any], path: str) -> int:
+    """The rank in a file's name: behind `rank`, else the last number; else that in the dump. InputError without one."""
     found = RANK.search(name) or NUMBER.search(name)
+    if found is None and isinstance(dump.get("rank"), int):
+        return int(dump["rank"])
     if not found:
         raise InputError("a flight record's name ends with the rank (nccl_trace_rank_7): not so here", path)
     return int(found[1])
@@ -219,8 +221,8 @@ def _closed(entries: Iterable[_Entry]) -> list[_Entry]:
     closed: list[_Entry] = []
     for (_, peers, _), run in groupby(sorted(entries, key=_order), key=_order):
         same = sorted(run, key=lambda one: one.call.order)
-        closes = next((one.call for one in same if one.call.name.endswith(COALESCED)), None)
-        if not closes or closes.name.endswith(f"_{COALESCED}"):
+        closes = next((one.call for one in same if _is_closing(one.call.name)), None)
+        if not closes:
             closed += same
             continue
         inside = [one for one in same if one.call is not closes]
@@ -231,9 +233,14 @@ def _closed(entries: Iterable[_Entry]) -> list[_Entry]:
             closed += [one for one in closes_all if one.peers != NOBODY] if peers else closes_all
         else:
             parts = tuple(part for one in inside for part in one.call.parts or (_part(one.call),))
-            whole = closes._replace(name=COALESCED, elements=None, parts=parts, order=inside[0].call.order)
+            whole = closes._replace(elements=None, parts=parts, order=inside[0].call.order)
             closed.append(inside[0]._replace(call=whole))
     return closed
+
+
+def _is_closing(name: str) -> bool:
+    """Whether an entry closes a group: `coalesced`, `ALLGATHER_coalesced`; not an operation on several tensors."""
+    return name.endswith(COALESCED) and name not in SIDES
 
 
 def _part(call: Call) -> str:

@@ -146,7 +146,8 @@ class Sources:
     def _dump(self, dump: Any, path: str) -> None:
         if not isinstance(dump, dict):
             raise InputError("not a flight record of PyTorch, which is a dictionary", path)
-        self._flight_dumps.read(cast(dict[str, Any], dump), rank_of(os.path.basename(path), path), path)
+        told = cast(dict[str, Any], dump)
+        self._flight_dumps.read(told, rank_of(os.path.basename(path), told, path), path)
         self._read += 1
 
     def _archive(self, content: Iterable[bytes], path: str) -> None:

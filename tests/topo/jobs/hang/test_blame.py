@@ -150,14 +150,14 @@ def test_a_mismatch_is_the_cause_of_what_waits_for_it():
     assert finding.effect == "1 more operation waits for this, on rank 2: all_reduce #1 of process group 2 (group 2)"
 
 
-def coalesced(sizes, state="started", *, closes=True, dtype="Float"):
+def coalesced(sizes, state="started", *, closes="coalesced", name="all_reduce", dtype="Float"):
     """A group of collectives that share a number, and the entry that closes it."""
     inside = [
-        entry(1, state="scheduled", record_id=1 + n, elements=size, input_dtypes=[dtype])
+        entry(1, name, state="scheduled", record_id=1 + n, elements=size, input_dtypes=[dtype], output_dtypes=[dtype])
         for n, size in enumerate(sizes)
     ]
-    end = entry(1, "coalesced", state, record_id=1 + len(sizes), input_sizes=[], output_sizes=[])
-    return dump([entry(0), *inside, *([end] if closes else [])], ranks=3)
+    end = entry(1, closes, state, record_id=1 + len(sizes), input_sizes=[], output_sizes=[])
+    return dump([entry(0), *inside, end], ranks=3)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,19 @@ def test_what_is_inside_of_a_coalesced_operation_is_compared(odd, words):
     assert (finding.id, finding.evidence["ranks"]) == ("operation-mismatch", [1])
     assert words in finding.message
     assert finding.message.endswith("parts differ")
+
+
+@pytest.mark.parametrize(
+    ("closes", "name"), [("ALLGATHER_coalesced", "_broadcast_oop"), ("REDUCE_SCATTER_coalesced", "_reduce_oop")]
+)
+def test_uneven_collectives_are_groups_too(closes, name):
+    """PyTorch makes an uneven all_gather of broadcasts."""
+    sizes = {0: [4, 8, 16], 1: [4, 8, 17], 2: [4, 8, 16]}
+    finding = only(scene_of_dumps({rank: coalesced(some, closes=closes, name=name) for rank, some in sizes.items()}))
+    assert (finding.id, finding.evidence["ranks"]) == ("operation-mismatch", [1])
+    assert f"rank 1 called {closes} with 3 parts (#3 {name} of 17 Float)" in finding.message
+    even = {rank: coalesced([4, 8, 16], "completed", closes=closes, name=name) for rank in range(3)}
+    assert not verdict(scene_of_dumps(even)).findings
 
 
 def test_tensors_of_one_operation_are_compared_each():

@@ -149,4 +149,4 @@ def test_a_log_on_stdin(tmp_path, monkeypatch):
     ],
 )
 def test_the_rank_in_the_name_of_a_dump(name, rank):
-    assert rank_of(name, name) == rank
+    assert rank_of(name, {}, name) == rank
