@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.files.lines import LONGEST, lines_saying, whole_lines
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
+from railgauge.topo.jobs.hang.torch_reports import TorchReports
 from railgauge.topo.jobs.hang.watchdog import Watchdogs
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.line import LogLine, messages
@@ -72,6 +73,7 @@ class RankLog:
         self._calls: dict[Place, dict[int, Call]] = {}
         self._with_peers: set[Place] = set()
         self._watchdogs = Watchdogs()
+        self._reports = TorchReports()
         self._bootstraps: dict[str, str] = {}
 
     def read(self, blocks: Iterable[bytes]) -> bool:
@@ -79,6 +81,7 @@ class RankLog:
         told = False
         for block in whole_lines(blocks):
             told = self._watchdogs.read(block) or told
+            told = self._reports.read(block) or told
             for begin in lines_saying(TELLING, block):
                 end = block.find(b"\n", begin)
                 for line in messages(block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]):
@@ -102,6 +105,7 @@ class RankLog:
                 "NCCL_DEBUG_SUBSYS=INIT,COLL to log both"
             )
         self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=scene.size))
+        self._reports.put(scene)
 
     def _take(self, line: LogLine) -> bool:
         text = line.text

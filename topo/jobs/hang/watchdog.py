@@ -6,10 +6,9 @@
     [PG 1 Rank 3] Timeout at NCCL work: 41, last enqueued NCCL work: 43, last completed NCCL work: 40.
     [PG 1 Rank 3] Received a dump signal due to a collective timeout from rank 0 ... Last enqueued NCCL work: 40, ...
     [PG 0 Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds ...
-    [Rank 0]: Rank 3 failed to pass monitoredBarrier in 30000 ms
 
 Terminals and mail wrap lines: each is read together with those around it, and spaces may be missing in it.
-Source: PyTorch's ProcessGroupNCCL.cpp and ProcessGroupGloo.cpp, 1.13 to 2.15; other back ends say the same.
+Source: PyTorch's ProcessGroupNCCL.cpp, 1.13 to 2.15; other back ends say the same.
 """
 
 import re
@@ -36,7 +35,6 @@ TELLING = (
     b"(ms)=",
     b"CCL work:",
     b"last completed",
-    b"monitoredBarrier",
     b"operations have failed or timed out",
     b"avoid data inconsistency",
 )
@@ -74,7 +72,6 @@ SIGNALLED = _words(
     r"(?P<completed>-?\d{1,18})"
 )
 ASLEEP = _words(r"watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
-BARRIER = re.compile(r"[Rr]anks? (?P<ranks>\d{1,7}(?:,\s*\d{1,7}){0,4096}) failed to pass monitoredBarrier")
 GAVE_IN = _words(r"Some \w{1,16} operations have failed|To avoid data inconsistency|watchdog thread terminated")
 HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF](?:\d{3,4} | \w{1,64}\.cpp:))")
 """What begins a record, behind a line number at most."""
@@ -123,7 +120,6 @@ class Watchdogs:
         self._standings: dict[tuple[str, int], _Standing] = {}  # by group and rank
         self._given_up: dict[tuple[int, int], Call] = {}  # by rank and number: its group comes later
         self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat
-        self._late: dict[int, None] = {}
         self._heard: dict[int, None] = {}
         self._rest = b""
 
@@ -159,8 +155,6 @@ class Watchdogs:
         for comm in scene.communicators.values():
             if comm.about == WORLD and SOURCE in comm.sources and not comm.ranks:
                 comm.status |= dict.fromkeys((rank for rank in heard if rank not in comm.lane().tracks), Status.RUNNING)
-        if self._late:
-            _put_barrier(scene, set(self._late), set(self._heard))
 
     def _about(self, group: str) -> str:
         return next((one.about for (name, _), one in self._standings.items() if name == group), "")
@@ -184,12 +178,11 @@ class Watchdogs:
             (GROUP, "completed", self._take_group),
             (SIGNALLED, "completed", self._take_signalled),
             (ASLEEP, "seconds", self._take_asleep),
-            (BARRIER, "ranks", self._take_barrier),
             (GAVE_IN, 0, self._take_heard),
         ):
             for found in pattern.finditer(text):
                 who = _who(text, found)
-                if (found[end] or not whole) and (pattern is BARRIER or who.rank >= 0):
+                if (found[end] or not whole) and who.rank >= 0:
                     told = True
                     take(text, found, who)
         return told
@@ -222,11 +215,6 @@ class Watchdogs:
     def _take_asleep(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._asleep) < MOST:
             self._asleep[who.rank] = int(found["seconds"])
-
-    def _take_barrier(self, text: str, found: re.Match[str], who: _Who) -> None:
-        for rank in found["ranks"].split(","):
-            if len(self._late) < MOST:
-                self._late[int(rank)] = None
 
     def _take_heard(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._heard) < MOST:
@@ -264,16 +252,6 @@ def _text(line: bytes) -> str:
 def _joined(lines: list[bytes]) -> str:
     """Lines put together where they do not begin a record of their own."""
     return "".join(f"\n{text}" if HEADER.match(text) else text for text in map(_text, lines))
-
-
-def _put_barrier(scene: JobState, late: set[int], heard: set[int]) -> None:
-    """A barrier of gloo whose rank 0 says who has not come."""
-    comm = scene.communicator("gloo barrier", SOURCE, JobCommunicator("of gloo", "process group", numbering=JOB))
-    call = Call(1, "monitoredBarrier", State.SCHEDULED, timed_out=True)
-    for rank in late:
-        comm.lane().put(rank, Track(0, 0))
-    for rank in (heard or {0}) - late:
-        comm.lane().put(rank, Track(1, 0, {1: call}))
 
 
 def _put_standing(scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None) -> None:

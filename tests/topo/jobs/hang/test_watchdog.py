@@ -110,6 +110,31 @@ def test_who_did_not_come_to_a_barrier_of_gloo(late):
     assert verdict(scene).findings[0].evidence["ranks"] == ([3] if late == "Rank 3" else [3, 5])
 
 
+@pytest.mark.parametrize("word", ["worker_count", "num_workers_joined"])
+def test_who_did_not_come_to_the_start_of_a_process_group(word):
+    said = (
+        "RuntimeError: Timed out initializing process group in store based barrier on rank: {r}, for key: "
+        "store_based_barrier_key:1 (world_size=4, {word}=3, timeout=0:30:00)\n"
+    )
+    scene = read("".join(said.format(r=rank, word=word) for rank in (0, 1, 3)))
+    assert found(scene) == [("start-stuck", "FAIL")]
+    assert verdict(scene).findings[0].evidence["ranks"] == [2]
+    assert any("3 of 4 ranks had come" in note for note in scene.notes)
+    alone = read(said.format(r=0, word=word))
+    assert found(alone) == [("evidence-short", "UNKNOWN")]
+    assert verdict(alone).is_stuck
+
+
+def test_a_desync_report_names_who_did_not_finish():
+    scene = read(
+        " - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+        "   - [47] joined but didn't finish collective #41207 (count from 1)\n"
+        "     [0, 1, 2, ...] finished collective #41207, but didn't join collective #41208\n"
+    )
+    assert found(scene) == [("rank-stuck", "FAIL")]
+    assert message(scene).startswith("rank 47 is still in collective #41207 (process group of a desync report")
+
+
 def test_ranks_whose_watchdog_gave_up_on_what_is_not_said():
     said = "[rank{r}]:[E103 21:39:09.6 x.cpp:744] [Rank {r}] Some NCCL operations have failed or timed out. Due to\n"
     scene = read("".join(said.format(r=rank) for rank in (0, 1)))
