@@ -22,7 +22,7 @@ def hang(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Flight records of PyTorch, output of ncclras, NCCL logs, a record of `run`: files, folders, tar.",
+            help="Flight records of PyTorch, stacks, output of ncclras, logs, a record of `run`: files, folders, tar, -.",
         ),
     ] = None,
     ras: Annotated[
@@ -38,7 +38,7 @@ def hang(
     as_json: Json = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Show which ranks have not entered which operation, and which ranks wait for them.
+    """Name the ranks that hold a stuck job up, and the operations that wait for them.
 
     Examples:
         railgauge log hang nccl_trace_rank_*

@@ -11,7 +11,7 @@ from railgauge.topo.jobs.hang.verdict import HangVerdict
 from railgauge.topo.render import findings
 
 MOST = 12
-"""Communicators that are shown, those that do not go on first; the JSON document has all."""
+"""Communicators that are shown, those of the causes first, then others that do not go on; the JSON document has all."""
 MOST_LINES = 12
 """Lines of one communicator."""
 
@@ -90,8 +90,10 @@ def _call(call: Call) -> dict[str, Any]:
 
 def hang_text(scene: JobState) -> str:
     """Where the ranks of each communicator stand, equal ones in one line."""
-    held = {id(hold.lane) for hold in Standstill(scene).holds}
-    order = sorted(scene.communicators.values(), key=lambda comm: not _is_odd(comm, held))
+    standstill = Standstill(scene)
+    held = {id(hold.lane) for hold in standstill.holds}
+    causes = {id(hold.comm) for hold in standstill.blame.causes}
+    order = sorted(scene.communicators.values(), key=lambda comm: (id(comm) not in causes, not _is_odd(comm, held)))
     lines: list[str] = []
     for comm in order[:MOST]:
         rows = list(_rows(comm, held))

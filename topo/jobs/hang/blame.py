@@ -84,6 +84,11 @@ class Blame:
             if id(hold) not in primary:
                 self._file(hold)
 
+    @property
+    def causes(self) -> tuple[Hold, ...]:
+        """All of them, the strongest first."""
+        return (*self.still, *self.behind, *self.missing, *self.circles, *self.stuck, *self.short)
+
     def follows(self, cause: Hold) -> tuple[Hold, ...]:
         """The holds that would go on without this cause."""
         return tuple(self._follow.get(id(cause.lane), ()))

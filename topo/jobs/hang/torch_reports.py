@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch says of other ranks than the one that speaks: who did not come to a barrier, and desync reports.
+"""What PyTorch says of other ranks than the one that speaks: who is missing in a barrier, and desync reports.
 
     [Rank 0]: Ranks 3, 5 failed to pass monitoredBarrier in 30000 ms
     Timed out initializing process group in store based barrier on rank: 0, for key: ... (world_size=8, worker_count=7,
@@ -65,7 +65,7 @@ class TorchReports:
         for rank, (size, came) in sorted(self._starting.items()):
             comm = _communicator(scene, "at its start", size)
             comm.status[rank] = Status.STARTING
-            scene.note(f"{came} of {size} ranks had come to the start of the process group when rank {rank} gave up")
+            scene.note(f"{came} of {size} ranks had reached the start of the process group when rank {rank} gave up")
         for rank, (entered, over) in sorted(self._desync.items()):
             calls = {entered: Call(entered, "", State.SCHEDULED, timed_out=True)} if entered > over else {}
             _communicator(scene, "of a desync report").lane().put(rank, Track(entered, over, calls))

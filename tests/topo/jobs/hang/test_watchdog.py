@@ -119,7 +119,7 @@ def test_who_did_not_come_to_the_start_of_a_process_group(word):
     scene = read("".join(said.format(r=rank, word=word) for rank in (0, 1, 3)))
     assert found(scene) == [("start-stuck", "FAIL")]
     assert verdict(scene).findings[0].evidence["ranks"] == [2]
-    assert any("3 of 4 ranks had come" in note for note in scene.notes)
+    assert any("3 of 4 ranks had reached" in note for note in scene.notes)
     alone = read(said.format(r=0, word=word))
     assert found(alone) == [("evidence-short", "UNKNOWN")]
     assert verdict(alone).is_stuck
