@@ -22,7 +22,7 @@ def hang(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Flight records of PyTorch, stacks, output of ncclras, logs, a record of `run`: files, folders, tar, -.",
+            help="PyTorch's flight records, stacks, ncclras's output, logs, a record of `run`: files, folders, tar, -.",
         ),
     ] = None,
     ras: Annotated[

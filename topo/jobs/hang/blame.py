@@ -129,7 +129,7 @@ class Blame:
                     yield who
             elif track.entered < number and not track.moved:
                 yield who
-        yield from _whos(hold, (*hold.silent, *hold.gone))
+        yield from _whos(hold, (*hold.silent, *hold.untold, *hold.gone))
 
     def _culprits(self, hold: Hold) -> frozenset[Who]:
         """The ranks that this hold proves to be at fault."""

@@ -77,7 +77,9 @@ OPERATIONS = {
 WATCHES = re.compile(r"watchdogHandler|heartbeatMonitor|ncclProxy(?:Service|Progress)|ncclRas|rasThreadMain")
 """Calls of threads of the libraries themselves, which always run."""
 GPU_WAIT = re.compile(r"(?:cu(?:da)?|hip)\w*Synchronize\w*|synchronize")
-MOST_FRAMES, MOST_PROCESSES = 512, 1 << 16
+MOST_FRAMES, MOST_THREADS, MOST_PROCESSES = 512, 512, 1 << 16
+MOST_OPEN = 1 << 20
+"""Frames that are kept of processes whose lines are mixed, until the end of the file."""
 
 
 @dataclass(slots=True)
@@ -115,6 +117,7 @@ class Stacks:
         self._by_prefix: dict[int, _Process] = {}
         self._heading: int | None = None
         self._file = ""
+        self._open = 0  # frames in memory
 
     def beside(self, content: Iterable[bytes], path: str) -> Iterator[bytes]:
         """The whole lines of a file as they are; their stacks are read on the way."""
@@ -158,7 +161,7 @@ class Stacks:
     def _of_thread(self, process: _Process, text: str) -> bool:
         """Take in a line of a process; whether it belongs to a stack."""
         if found := THREAD.match(text):
-            if len(process.threads) < MOST_FRAMES:
+            if len(process.threads) < MOST_THREADS:
                 name = found["name"] or ""
                 process.threads.append(_Thread(name == "MainThread" or found["id"] == "1"))
             return True
@@ -170,7 +173,8 @@ class Stacks:
                 return False
             process.threads.append(_Thread(is_main=True))
         frames = process.threads[-1].frames
-        if len(frames) < MOST_FRAMES:
+        if len(frames) < MOST_FRAMES and self._open < MOST_OPEN:
+            self._open += 1
             frames.append(_Frame(one_line(frame["name"]), one_line(frame["file"] or ""), frame["line"] or ""))
         return True
 
@@ -180,6 +184,7 @@ class Stacks:
         if process is None or not threads or len(self._scene.stacks) >= MOST_PROCESSES:
             return
         process.threads = []
+        self._open -= sum(len(thread.frames) for thread in threads)
         main = next((thread for thread in threads if thread.is_main), threads[-1])
         calls = [_call(thread.frames) for thread in (main, *threads)]
         operation, at = next((call for call in calls if call[0]), calls[0])

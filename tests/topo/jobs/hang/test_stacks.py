@@ -147,6 +147,16 @@ def test_a_log_without_stacks_has_none(tmp_path):
     assert [one.label for one in scene_of(tmp_path).stacks] == ["process 1001"]
 
 
+def test_a_log_without_end_of_one_stack_is_bounded(tmp_path):
+    lines = b"".join(b'[rank%d]:   File "x.py", line 1 in f\n' % (rank % 4) for rank in range(4096))
+    head = b"".join(b"[rank%d]: Thread 0x7f (most recent call first):\n" % rank for rank in range(4))
+    stacks = Stacks(scene := JobState())
+    for _ in stacks.beside([head, *[lines] * 4], "log"):
+        pass
+    assert len(scene.stacks) == 4
+    assert stacks._open == 0
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_whatever_is_damaged(data):
