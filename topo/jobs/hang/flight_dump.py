@@ -113,15 +113,17 @@ class FlightDumps:
         for comm in self._scene.communicators.values():
             if SOURCE not in comm.sources:
                 continue
-            between = any(lane.peers for lane in comm.lanes.values())
+            spans = [number for track in comm.lane().tracks.values() for number in (track.completed, track.entered)]
+            near = [number for number in spans if number is not None]
             for rank in comm.members:
                 if rank not in self._whole:
                     continue
                 comm.status[rank] = Status.RUNNING
                 if self._whole[rank]:
                     comm.lane().tracks.setdefault(rank, Track(0, 0))
-                elif rank not in comm.lane().tracks and (stands := self._standing[rank].get(comm.id)) and not between:
-                    comm.lane().tracks[rank] = Track(*stands)
+                elif rank not in comm.lane().tracks and (stands := self._standing[rank].get(comm.id)):
+                    if near and min(near) - AHEAD <= stands[0] <= max(near) + AHEAD:  # else those of messages
+                        comm.lane().tracks[rank] = Track(*stands)
 
     def _communicator(
         self, name: str, about: str, ranks: tuple[int, ...], backend: str | None = None

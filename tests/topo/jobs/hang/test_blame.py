@@ -119,6 +119,16 @@ def test_a_rank_that_only_waits_for_a_message_posted_ahead_is_the_one_behind(cul
     assert "circle" not in finding.effect
 
 
+@pytest.mark.parametrize("messages", [9000, 2])
+def test_a_status_that_counts_messages_is_no_standing_in_collectives(messages):
+    """The last operation of rank 2 in the group was a message, which PyTorch numbers by itself."""
+    waits = [entry(500, state="scheduled", record_id=700)]
+    dumps = {rank: dump(waits, ranks=3) for rank in (0, 1)} | {2: dump([], ranks=3)}
+    status = {"last_enqueued_collective": messages, "last_completed_collective": messages}
+    dumps[2]["pg_status"] = {"0": status}
+    assert only(scene_of_dumps(dumps)).id == "evidence-short"
+
+
 def test_a_rank_that_left_no_record_is_named_alone():
     dumps = idle_host(6)
     del dumps[6]
