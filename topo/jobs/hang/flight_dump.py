@@ -113,17 +113,16 @@ class FlightDumps:
         for comm in self._scene.communicators.values():
             if SOURCE not in comm.sources:
                 continue
-            spans = [number for track in comm.lane().tracks.values() for number in (track.completed, track.entered)]
-            near = [number for number in spans if number is not None]
+            tracks, near = comm.lane().tracks, _near(comm.lane().tracks)
             for rank in comm.members:
                 if rank not in self._whole:
                     continue
                 comm.status[rank] = Status.RUNNING
+                stands = self._standing[rank].get(comm.id)
                 if self._whole[rank]:
-                    comm.lane().tracks.setdefault(rank, Track(0, 0))
-                elif rank not in comm.lane().tracks and (stands := self._standing[rank].get(comm.id)):
-                    if near and min(near) - AHEAD <= stands[0] <= max(near) + AHEAD:  # else those of messages
-                        comm.lane().tracks[rank] = Track(*stands)
+                    tracks.setdefault(rank, Track(0, 0))
+                elif rank not in tracks and stands and stands[0] in near:
+                    tracks[rank] = Track(*stands)
 
     def _communicator(
         self, name: str, about: str, ranks: tuple[int, ...], backend: str | None = None
@@ -146,6 +145,12 @@ class FlightDumps:
         for one in entries:
             if one.peers:
                 self._between.add(comm, rank, one.peers, one.call)
+
+
+def _near(tracks: Mapping[int, Track]) -> range:
+    """Numbers that an operation of other ranks may have; others in a group's status are those of messages."""
+    numbers = [number for track in tracks.values() for number in (track.completed, track.entered) if number is not None]
+    return range(min(numbers) - AHEAD, max(numbers) + AHEAD + 1) if numbers else range(0)
 
 
 def _track(entries: list[_Entry]) -> Track:
