@@ -72,7 +72,7 @@ def test_a_hostile_dump_among_others_is_noted(tmp_path):
         ("ras.json", b'{"nccl_version": "2.29", "communicators": [{"size": "x"}]}', "not the JSON of ncclras"),
         ("trace", pickle.dumps(dump([]), 2), "a flight record's name ends with the rank"),
         ("trace_0", pickle.dumps([1], 2), "not a flight record of PyTorch"),
-        ("left.tar.gz", b"\x1f\x8b\x08" + b"\0" * 600, "damaged or cut off"),
+        ("left.tar.gz", b"\x1f\x8b\x08" + b"\0" * 600, "not a readable archive"),
     ],
 )
 def test_what_cannot_be_read_is_bad_input(tmp_path, name, content, words):
