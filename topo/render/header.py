@@ -39,11 +39,12 @@ def _devices(machine: Machine) -> str:
     if facts is None:
         return _counted(_models_in(topology), _nets(topology))
     models = Counter(gpu.name or UNKNOWN_GPU for gpu in facts.gpus) or _models_in(topology)
-    return _counted(models, len(facts.rdma) or _nets(topology))
+    none = "no GPU" if facts.no_nvml is None or facts.pci else "GPUs unknown"
+    return _counted(models, len(facts.rdma) or _nets(topology), none)
 
 
-def _counted(models: Mapping[str, int], nics: int) -> str:
-    gpus = [f"{count} x {model}" for model, count in models.items()] or ["no GPU"]
+def _counted(models: Mapping[str, int], nics: int, none: str = "no GPU") -> str:
+    gpus = [f"{count} x {model}" for model, count in models.items()] or [none]
     return ", ".join([*gpus, f"{nics} NIC{'' if nics == 1 else 's'}"])
 
 

@@ -14,9 +14,10 @@ from itertools import chain
 from typing import IO, Any, cast
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.files.compression import is_archive
+from railgauge.topo.files.compression import BlockStream, is_archive
 from railgauge.topo.files.input_file import BLOCK, blocks
 from railgauge.topo.files.json_value import json_value
+from railgauge.topo.files.named_files import named_files
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
 from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
@@ -24,10 +25,8 @@ from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
-from railgauge.topo.values.number import natural
 
 MOST_MEMBERS = 1 << 17
-ZSTD = b"\x28\xb5\x2f\xfd"
 JSON = re.compile(rb'\s*\{\s*"')
 KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
 """What begins one of the documents that are read, and no log of which each line is JSON."""
@@ -56,15 +55,9 @@ class Sources:
         self._read = 0
 
     def add(self, path: str) -> None:
-        """Read a file, a pipe, an archive, or all files of a folder."""
-        if not os.path.isdir(path):
-            self._guarded(self._any, blocks(path), path)
-            return
-        for folder, folders, names in os.walk(path):
-            folders.sort(key=natural)
-            for name in sorted((name for name in names if not name.startswith(".")), key=natural):
-                whole = os.path.join(folder, name)
-                self._guarded(self._any, blocks(whole), whole)
+        """Read a file, a pipe, an archive, or all files of a folder or a pattern."""
+        for name in named_files([path]):
+            self._guarded(self._any, blocks(name), name)
 
     def add_report(self, report: bytes, path: str) -> None:
         """Read what RAS answered."""
@@ -96,7 +89,7 @@ class Sources:
             first += more
         content = chain([first], content)
         if is_archive(first):
-            self._archive(content, path, packed_by_zstd=first.startswith(ZSTD))
+            self._archive(content, path)
         else:
             self._file(first, content, path)
 
@@ -139,14 +132,10 @@ class Sources:
         self._flight_dumps.read(cast(dict[str, Any], dump), rank_of(os.path.basename(path), path), path)
         self._read += 1
 
-    def _archive(self, content: Iterable[bytes], path: str, *, packed_by_zstd: bool) -> None:
-        stream: Any = io.BufferedReader(_Blocks(content), BLOCK)
-        if packed_by_zstd:
-            import zstandard
-
-            stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    def _archive(self, content: Iterable[bytes], path: str) -> None:
+        stream = io.BufferedReader(BlockStream(content), BLOCK)
         try:
-            with tarfile.open(fileobj=stream, mode="r|" if packed_by_zstd else "r|*") as tar:
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for count, member in enumerate(tar):
                     if count >= MOST_MEMBERS:
                         raise InputError(f"holds more than {MOST_MEMBERS} members", path)
@@ -161,23 +150,6 @@ class Sources:
     def _member(self, content: Iterator[bytes], path: str) -> None:
         first = next(content, b"")
         self._file(first, chain([first], content), path)
-
-
-class _Blocks(io.RawIOBase):
-    """Blocks as a stream."""
-
-    def __init__(self, content: Iterable[bytes]) -> None:
-        self._content = iter(content)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._rest = self._rest or next(self._content, b"")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
 
 
 def _blocks_of(file: IO[bytes]) -> Iterator[bytes]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.compare import smi_matrix
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts.pasted import smi_matrix
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 SEEN = {  # columns, cells, CPU affinity of GPU0, what it is to NIC0 or to the first NIC column

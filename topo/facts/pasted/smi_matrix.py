@@ -54,6 +54,15 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
     return SmiMatrix(columns=columns, cells=cells, affinities=affinities, nics=nics)
 
 
+def has_matrix(text: str) -> bool:
+    """Whether the text has a header and a row of the matrix."""
+    try:
+        loads(text)
+    except InputError:
+        return False
+    return True
+
+
 def _is_header(line: str) -> bool:
     words = line.split()
     return bool(words) and words[0].startswith("GPU0") and not (len(words) > 1 and CELLS.fullmatch(words[1]))
