@@ -2,7 +2,7 @@
 """Options shared by every command that reads a machine, and the Machine and System they select."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,6 +55,15 @@ def one_machine(names: list[str] | None) -> list[str] | None:
     return None if not names or names == [LIVE] else names
 
 
+def name_of(source: "Source") -> str:
+    """What headings call a machine without a host name: its file, or the first of several."""
+    if source is None:
+        return "this machine"
+    names = [source] if isinstance(source, str) else source if isinstance(source, Sequence) else ["a capture"]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{os.path.basename(names[0].rstrip('/'))}{more}"
+
+
 LIVE = "live"
 """Names this machine wherever a machine is named."""
 MACHINE_HELP = "live (this one), @fixture, capture, machine.toml, topology XML or a folder with sys/ in it"
@@ -68,9 +77,7 @@ From = Annotated[
 ]
 OtherMachine = Annotated[
     list[str] | None,
-    option(
-        MACHINE, "--from", metavar="MACHINE", help=f"The machine to compare with: {MACHINE_HELP}, {PASTED_HELP}."
-    ),
+    option(MACHINE, "--from", metavar="MACHINE", help=f"The machine to compare with: {MACHINE_HELP}, {PASTED_HELP}."),
 ]
 SaveCapture = Annotated[
     str | None,

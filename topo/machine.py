@@ -195,7 +195,7 @@ def load_machine(
         return replace(machine, topo_file=NamedFile(path=topo_file, text=data.decode("utf-8", "surrogateescape")))
     if gpus is not None or topo_file is not None or dmesg is not None:
         raise UsageError("--gpus, --topo-file and --dmesg need a machine or a capture, not a topology XML")
-    path = source if isinstance(source, str) else "".join(source or ())
+    path = "".join(source) if source and not isinstance(source, Capture) else ""
     topology = topology_file.loads(data, path)
     if not topology.cpus:
         raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)

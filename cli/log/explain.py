@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, open_machine, source_of
+from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.files.input_file import blocks
@@ -84,7 +84,7 @@ def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
 def _log(
     contents: Iterable[Iterable[bytes]],
     files: list[str],
-    source: str | None,
+    source: list[str] | None,
     save: str | None,
     detail: "Detail",
     *,
@@ -108,7 +108,7 @@ def _log(
             files[0] if len(files) == 1 else f"{len(files)} files",
         )
     judged = verdict(log)
-    may = allowed(log, open_machine(source_of(source), save=save)) if source else ()
+    may = allowed(log, open_machine(one_machine(source), save=save)) if source else ()
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:

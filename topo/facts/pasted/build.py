@@ -87,7 +87,7 @@ def _plant(host: PastedHost) -> None:
             host.device(named[one.device]).bus_id = one.way[-1]
     if planted:
         host.assumed.append(
-            f"nvidia-smi topo -m has no bus ids: devices of PCI domain {ASSUMED} and the bridges above them are assumed, "
+            f"nvidia-smi topo -m has no bus ids: devices of PCI domain {ASSUMED} and bridges above them are assumed, "
             "as its letters need them"
         )
     if not all(one.known_numa for one in planted):

@@ -63,8 +63,8 @@ def answer(host: PastedHost) -> bool:
         else:
             gpu["links"] = _ends_assumed(host, index, states[index], switched=switched)
     if not found and any(states.values()):
-        ends = "NVSwitches" if switched else "the other GPUs of the board"
-        host.assumed.append(f"nvidia-smi nvlink -s does not say where links go: to {ends} assumed")
+        where = "NVSwitches" if switched else "the other GPUs of the board"
+        host.assumed.append(f"nvidia-smi nvlink -s does not say where links go: to {where} assumed")
     return bool(found or any(states.values()) or host.matrix)
 
 

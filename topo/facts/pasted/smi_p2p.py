@@ -16,7 +16,8 @@ HEADER = re.compile(r"GPU0(?:\s+GPU\d+)*")
 
 def read(text: str, host: PastedHost) -> str:
     """Add the statuses; "" if the text has none."""
-    found, which = False, (READ, WRITE)
+    found = False
+    which: tuple[int, ...] = (READ, WRITE)
     for line in COLOUR.sub("", text).splitlines():
         if command := COMMAND.search(line):
             which = tuple({"r": READ, "w": WRITE}[one] for one in command[1] if one in "rw")
