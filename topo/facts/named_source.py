@@ -11,11 +11,11 @@ from typing import TypeAlias
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.capture import Capture, CaptureReader, loads
 from railgauge.topo.facts.live_reader import live_reader
+from railgauge.topo.facts.named_files import has_wildcard, named_files
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.sources.kernel_log import kernel_log_file
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive, unpack
 from railgauge.topo.files.input_file import read_bytes
-from railgauge.topo.files.named_files import has_wildcard, named_files
 from railgauge.topo.values.near import did_you_mean
 
 DESCRIPTION = "machine.toml"
@@ -41,7 +41,7 @@ def _open_one(name: str) -> tuple[Reader | None, bytes]:
     if os.path.isdir(path):
         from railgauge.topo.facts.foreign_tree import is_tree, tree_reader
 
-        return (tree_reader(path) if is_tree(path) or not os.listdir(path) else _pasted([path])), b""
+        return (tree_reader(path) if is_tree(path) or not _has_files(path) else _pasted([path])), b""
     if has_wildcard(path):
         return _pasted([path]), b""
     data = read_bytes(path, MAX_TOTAL, packed=True)
@@ -53,6 +53,11 @@ def _open_one(name: str) -> tuple[Reader | None, bytes]:
         return CaptureReader(loads(plain, path)), b""
     data = plain if is_archive(data) else data
     return (None, data) if is_xml(data) else (_pasted_texts([(path, data)]), b"")
+
+
+def _has_files(folder: str) -> bool:
+    """Whether files stand in a folder itself, as outputs do."""
+    return any(entry.is_file() for entry in os.scandir(folder))
 
 
 def _pasted(names: Sequence[str]) -> Reader:

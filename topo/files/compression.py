@@ -65,7 +65,7 @@ def plain(packed: Iterable[bytes], path: str) -> Iterator[bytes]:
     except InputError:
         raise
     except Exception as error:  # each library has its own exception
-        raise InputError(f"damaged or cut off: {error}", path) from error
+        raise InputError(f"not a readable archive: {error}", path) from error
 
 
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -14,10 +14,10 @@ from itertools import chain
 from typing import IO, Any, cast
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.files.compression import BlockStream, is_archive
 from railgauge.topo.files.input_file import BLOCK, blocks
 from railgauge.topo.files.json_value import json_value
-from railgauge.topo.files.named_files import named_files
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
 from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
