@@ -22,6 +22,7 @@ from railgauge.topo.facts.sources.sysfs_net import addressed
 from railgauge.topo.files.compression import WRITERS
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.files.output_file import write_file
+from railgauge.topo.nccl.detect.class_only import completed
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.detect.topo_file import heard
@@ -199,7 +200,8 @@ def load_machine(
     topology = topology_file.loads(data, path)
     if not topology.cpus:
         raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)
-    return Machine(topology=topology, warnings=remarks(topology))
+    topology, assumed = completed(topology)
+    return Machine(topology=topology, warnings=(*assumed, *remarks(topology)))
 
 
 def inspected(data: bytes, path: str, beside: Machine | None = None) -> Machine:

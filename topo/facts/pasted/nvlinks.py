@@ -51,6 +51,8 @@ def answer(host: PastedHost) -> bool:
     """Give each GPU its `links`; whether anything is known of them."""
     found = wires(host)
     states = {index: gpu.pop("link_states", {}) for index, gpu in host.gpus.items()}
+    if host.matrix is None and not any(states.values()):
+        return False
     switched = has_switches(found) if found else len(host.gpus) > BOARD
     for index, gpu in host.gpus.items():
         if found and switched:
@@ -65,7 +67,7 @@ def answer(host: PastedHost) -> bool:
     if not found and any(states.values()):
         where = "NVSwitches" if switched else "the other GPUs of the board"
         host.assumed.append(f"nvidia-smi nvlink -s does not say where links go: to {where} assumed")
-    return bool(found or any(states.values()) or host.matrix)
+    return True
 
 
 def _states(links: list[dict[str, Any]], states: dict[int, int]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ class Need(StrEnum):
     MACHINE = "not in a topology file: run it on the machine, or use a capture"
     PCI = "the PCI devices were not read (/sys/bus/pci/devices)"
     NVML = "NVML did not answer"
+    NVLINKS = "NVLinks are not said here: give nvidia-smi topo -m or nvlink -s, or run it on the machine"
     SETTINGS = "NCCL's settings were not captured"
 
 
@@ -67,12 +68,22 @@ def at_cost(rule: Rule | ComparisonRule, cost: int) -> Rule | ComparisonRule:
 def missing(need: Need, machine: Machine) -> str:
     """Why a need is not met; "" if it is. A topology file lacks only the machine."""
     inventory = machine.facts
+    if need is Need.NVLINKS:
+        return str(need) if _without_nvlinks(machine) else ""
     if inventory is None:
         return str(need) if need is Need.MACHINE else ""
     if need is Need.NVML and inventory.no_nvml is not None:
         return f"{need}: {inventory.no_nvml}"
     absent = {Need.PCI: not inventory.pci, Need.SETTINGS: inventory.settings is None}
     return str(need) if absent.get(need) else ""
+
+
+def _without_nvlinks(machine: Machine) -> bool:
+    """Whether nobody says which NVLinks there are: not a file that has GPUs by class alone, nor what was pasted."""
+    if machine.topology.assumed or not getattr(machine.reader, "pasted", ()):
+        return machine.topology.assumed
+    gpus = (machine.sources.reader.facts("nvml") or {}).get("gpus", ())
+    return any(gpu.get("links") is None for gpu in gpus)
 
 
 def unrecorded(rule: Rule, machine: Machine) -> Iterable[Finding]:
