@@ -29,11 +29,14 @@ def loads(text: str | bytes, name: str | None = None) -> Topology:
     """
     root = parse(text.encode() if isinstance(text, str) else text, name, "system")
     version = root.integer("version", name)
-    if version not in (VERSION, RCCL_VERSION):
-        raise InputError(
-            f"topology version is {version}, expected {VERSION} (NCCL's) or {RCCL_VERSION} (RCCL's)", name, root.line
-        )
+    if version != VERSION and not (version == RCCL_VERSION and _has_amd_gpus(root)):
+        raise InputError(f"topology version is {version}, expected {VERSION}", name, root.line)
     return Topology(root=_renamed(root, XGMI, NVLINK) if version == RCCL_VERSION else root, path=name)
+
+
+def _has_amd_gpus(root: Element) -> bool:
+    """Whether RCCL wrote it: NCCL refuses a file of its own with that version."""
+    return any(one.name == XGMI or (one.name == "gpu" and one.get("gcn")) for one in root.walk())
 
 
 def is_rccl(topology: Topology) -> bool:
