@@ -57,7 +57,8 @@ def _open_one(name: str) -> tuple[Reader | None, bytes]:
 
 def _has_files(folder: str) -> bool:
     """Whether files stand in a folder itself, as outputs do."""
-    return any(entry.is_file() for entry in os.scandir(folder))
+    with os.scandir(folder) as entries:
+        return any(entry.is_file() for entry in entries)
 
 
 def _pasted(names: Sequence[str]) -> Reader:

@@ -223,8 +223,10 @@ def _listed_gpus(host: PastedHost) -> dict[str, dict[str, Any]]:
 
 def _config_facts(host: PastedHost) -> dict[str, dict[str, Any]]:
     """facts/pci_config.json of `lspci -vvv`: root's where any function shows extended capabilities."""
-    read = [one for one in host.functions.values() if one.port is not None or one.whole_config or one.acs is not None]
-    size = WHOLE if any(one.whole_config or one.acs is not None for one in read) else HEADER
+    listed = [one for one in host.functions.values() if one.in_lspci]
+    whole = any(one.whole_config or one.acs is not None for one in listed)
+    read = [one for one in listed if whole or one.port is not None]
+    size = WHOLE if whole else HEADER
     functions = {
         one.bus_id: {
             "size": size,

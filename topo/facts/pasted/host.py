@@ -12,7 +12,8 @@ class PastedFunction:
     """One PCI function. above: the bus id of the port above, "" below the host bridge, None if it is not said.
 
     ids: vendor, device, subsystem vendor and device as sysfs spells them; links are (GT/s, lanes), now and at most.
-    acs: the ACS control word; port: the device or port type. Each is None if the output does not have it.
+    acs: the ACS control word; port: the device or port type; whole_config: whether lspci, by root, showed extended
+    capabilities. Each is None if the output does not have it.
     """
 
     bus_id: str
@@ -30,6 +31,7 @@ class PastedFunction:
     port: int | None = None
     relaxed_ordering: bool | None = None
     whole_config: bool = False
+    in_lspci: bool = False
     root_bus: str = ""
     name: str = ""
 

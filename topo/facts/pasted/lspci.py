@@ -40,6 +40,7 @@ def read(text: str, host: PastedHost) -> str:
         if head := HEAD.match(line):
             domain, bus, place, about = head.groups()
             function = host.function(f"{(domain or '0000')[-4:]}:{bus}:{place}")
+            function.in_lspci = True
             describe(function, about)
             found.append(function)
         elif function and (bridge := SECONDARY.match(line)):

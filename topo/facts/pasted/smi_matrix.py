@@ -55,12 +55,12 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
 
 
 def has_matrix(text: str) -> bool:
-    """Whether the text has a header and a row of the matrix."""
+    """Whether the text has a header and a row of the matrix; that of topo -p2p has other letters beside X."""
     try:
-        loads(text)
+        found = loads(text)
     except InputError:
         return False
-    return True
+    return len(found.columns) == 1 or any(letter != "X" for letter in found.cells.values())
 
 
 def _is_header(line: str) -> bool:
