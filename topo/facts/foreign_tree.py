@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts.pasted.gpu_models import of_id
 from railgauge.topo.facts.reader import Facts, LiveReader, Reader
 from railgauge.topo.facts.sources.pci_config import live_pci_config
 from railgauge.topo.facts.sources.sysfs_pci import DEVICES, gpu_bus_ids
@@ -59,11 +60,14 @@ def tree_reader(folder: str) -> LiveReader:
 
 
 def unknown_facts(reader: Reader) -> dict[str, Facts]:
-    """The answers that such a tree lacks, each with the reason.
+    """The answers that such a tree lacks, each with the reason; GPUs by their PCI ids as CUDA lists them.
 
     NVML and CUDA only matter where there are GPUs, or may be: where no PCI device is recorded.
     """
     lacking = {"interfaces": "addresses of network interfaces"}
     if gpu_bus_ids(reader) or not reader.entries(DEVICES):
         lacking |= {"nvml": "NVML", "cuda": "CUDA"}
-    return {name: {"error": f"{what}: {WHY}"} for name, what in lacking.items()}
+    facts: dict[str, Facts] = {name: {"error": f"{what}: {WHY}"} for name, what in lacking.items()}
+    known = [(bus_id, of_id(reader.text(f"{DEVICES}/{bus_id}/device"))) for bus_id in gpu_bus_ids(reader)]
+    gpus = [{"pci": bus_id, "name": None, "cc": list(cc)} for bus_id, cc in known if cc]
+    return facts | ({"cuda": {"gpus": gpus}} if gpus else {})

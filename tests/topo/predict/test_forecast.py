@@ -16,9 +16,8 @@ from railgauge.topo.channels.graph import Channel
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
-from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.link_names import slow_links
-from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import Steering
@@ -283,7 +282,5 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
 
 def test_a_link_that_runs_below_what_is_planned_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
-    assert slow_links(machine.system) == [
-        "mlx5_0 runs at 24 GB/s (32.0 GT/s x8), NCCL plans with 48 (32.0 GT/s x16)"
-    ]
+    assert slow_links(machine.system) == ["mlx5_0 runs at 24 GB/s (32.0 GT/s x8), NCCL plans with 48 (32.0 GT/s x16)"]
     assert slow_links(load_machine("@dgx-h100").system) == []
