@@ -16,9 +16,8 @@ def job(tmp_path):
 
 
 def names(job, *given):
-    return [
-        name.removeprefix(f"{job}/") for name in named_files([str(job / one) if one else str(job) for one in given])
-    ]
+    found = named_files([str(job / one) if one else str(job) for one in given])
+    return [name.removeprefix(f"{job}/") for name in found]
 
 
 def test_a_folder_is_its_files_in_natural_order(job):
