@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a job left, told apart by content: logs, and what is not one."""
+"""The files that a job left, sorted by content: logs, and what is not one."""
 
 import itertools
 import re

@@ -85,5 +85,5 @@ def of_id(device: str | None) -> tuple[int, int] | None:
 
 
 def of_nvlinks(count: int) -> tuple[int, int]:
-    """By how many NVLinks a GPU has at least; Ampere without any, as PCIe cards of many kinds count alike in NCCL."""
+    """By how many NVLinks a GPU has at least; Ampere without any, since NCCL plans the same for all PCIe cards."""
     return next((found for least, found in reversed(MOST_NVLINKS) if count <= least), (9, 0)) if count else (8, 0)

@@ -20,7 +20,7 @@ LAST_BUS = 0xFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PastedPlace:
     """Where a device of the matrix is: bus ids from the root port to itself, the host bridge, the NUMA node by number.
 
     known_numa: whether the matrix says the number.
@@ -54,7 +54,7 @@ def numa_numbers(matrix: SmiMatrix) -> dict[str, int]:
     return found
 
 
-def place(matrix: SmiMatrix, bus_ids: Mapping[str, str]) -> tuple[Place, ...]:
+def place(matrix: SmiMatrix, bus_ids: Mapping[str, str]) -> tuple[PastedPlace, ...]:
     """Every device of the matrix in its place, but for GPUs of which it says none; `bus_ids` are those that are known
     otherwise.
     """
@@ -125,7 +125,7 @@ class _Planting:
         every = (device for group in groups["NODE"] for device in group)
         self._nics = sorted((device for device in every if not is_gpu(device)), key=natural)
         self._bus, self._domain = 0, int(ASSUMED, 16) - 1
-        self._places: list[Place] = []
+        self._places: list[PastedPlace] = []
         taken = set(numbers.values())
         for node in groups["NODE"]:
             said = next((numbers[device] for device in node if device in numbers), None)
@@ -135,7 +135,7 @@ class _Planting:
                 self._host_bridge(bridge, number, known=said is not None)
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[PastedPlace, ...]:
         """The devices in the order of the tree."""
         return tuple(self._places)
 
@@ -169,7 +169,7 @@ class _Planting:
 
     def _device(self, device: str, above: tuple[str, ...], root: str, numa: int, known: bool) -> None:
         own = self._bus_ids.get(device) or assumed_bus_id(device, self._nics)
-        self._places.append(Place(device=device, way=(*above, own), root=root, numa=numa, known_numa=known))
+        self._places.append(PastedPlace(device=device, way=(*above, own), root=root, numa=numa, known_numa=known))
 
     def _next(self) -> int:
         self._bus += 1

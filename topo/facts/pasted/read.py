@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pasted outputs told apart by content, and laid together as one machine."""
+"""Recognises pasted outputs by content, and makes one machine of them."""
 
 import re
 from collections.abc import Callable, Sequence
