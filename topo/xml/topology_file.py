@@ -29,19 +29,19 @@ def loads(text: str | bytes, name: str | None = None) -> Topology:
     """
     root = parse(text.encode() if isinstance(text, str) else text, name, "system")
     version = root.integer("version", name)
-    if version != VERSION and not (version == RCCL_VERSION and _has_amd_gpus(root)):
+    amd = _has_amd_gpus(root)
+    if version != VERSION and not (version == RCCL_VERSION and amd):
         raise InputError(f"topology version is {version}, expected {VERSION}", name, root.line)
-    return Topology(root=_renamed(root, XGMI, NVLINK) if version == RCCL_VERSION else root, path=name)
-
-
-def _has_amd_gpus(root: Element) -> bool:
-    """Whether RCCL wrote it: NCCL refuses a file of its own with that version."""
-    return any(one.name == XGMI or (one.name == "gpu" and one.get("gcn")) for one in root.walk())
+    return Topology(root=_renamed(root, XGMI, NVLINK) if amd else root, path=name)
 
 
 def is_rccl(topology: Topology) -> bool:
-    """Whether it is a file of RCCL."""
-    return topology.root.get("version") == str(RCCL_VERSION)
+    """Whether RCCL wrote it; NCCL refuses its version, which is 2 since it has <xgmi>."""
+    return _has_amd_gpus(topology.root)
+
+
+def _has_amd_gpus(root: Element) -> bool:
+    return any(one.name == XGMI or (one.name == "gpu" and one.get("gcn")) for one in root.walk())
 
 
 def _renamed(element: Element, name: str, other: str) -> Element:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recognises pasted outputs by content, and makes one machine of them."""
 
-import re
 from collections.abc import Callable, Sequence
 
 from railgauge.topo.errors import InputError
@@ -16,17 +15,18 @@ from railgauge.topo.facts.pasted import (
     smi_matrix,
     smi_p2p,
     smi_query,
+    smi_table,
 )
 from railgauge.topo.facts.pasted.build import build
 from railgauge.topo.facts.pasted.host import PastedHost
+from railgauge.topo.facts.pasted.smi_matrix import COLOUR
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LARGEST = 64 << 20
 """Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
 KINDS = (
-    "nvidia-smi topo -m, topo -p2p, -q, -L, nvlink -s; lspci -vvv, -nn, -tv; hwloc XML; ibstat, ibstatus, ibv_devinfo, "
-    "show_gids, ibdev2netdev; ip -j addr; dmesg"
+    "nvidia-smi (also topo -m, topo -p2p, -q, -L, nvlink -s), lspci (-vvv, -nn, -tv), hwloc (XML), ibstat, ibstatus, "
+    "ibv_devinfo, show_gids, ibdev2netdev, ip -j addr, dmesg"
 )
 
 
@@ -54,6 +54,7 @@ READERS: tuple[Read, ...] = (
     smi_p2p.read,
     smi_query.read,
     smi_links.read,
+    smi_table.read,
     lspci.read,
     lspci_tree.read,
     rdma_tools.read_ibstat,
@@ -74,7 +75,7 @@ def read(sources: Sequence[tuple[str, bytes]]) -> Capture:
     for path, data in sources:
         tools = _recognised(path, data, host)
         if not tools:
-            raise InputError(f"not recognised: none of {KINDS}", path)
+            raise InputError(f"neither a topology file, a capture nor output of {KINDS}", path)
         host.tools += [tool for tool in tools if tool not in host.tools]
     return build(host)
 

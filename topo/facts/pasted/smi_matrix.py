@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import InputError
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,5}m")  # of which copying may lose the first character
 LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
 CELLS = re.compile(rf"{LETTERS}+")
 NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have merged

@@ -22,6 +22,7 @@ UNSEEN = "fffffff:ff:ff.0"
 """NCCL's bus id of an NVSwitch that the host does not see."""
 BY_SLOT = ((96.0, 100), (48.0, 90), (24.0, 80), (0.0, 70))
 """GB/s of a GPU's slot in NCCL's model, and the compute capability of the GPUs of that time on such boards."""
+AMAZON, EFA_GBPS = "0x1d0f", 100
 PORTS_GBPS = (800, 400, 200, 100)
 MODEL_PER_RAW = 240 / 252
 """NCCL's figure of a lane beside what the line carries (32 GT/s, 128b/130b)."""
@@ -68,7 +69,9 @@ def _gpu(dev: int, sm: int, links: int) -> Element:
 
 
 def _gbps(pci: Element) -> int:
-    """The fastest port that the slot carries."""
+    """The fastest port that the slot carries; Amazon's adapters have one of 100 Gb/s."""
+    if pci.get("vendor") == AMAZON:
+        return EFA_GBPS
     carried = _slot(pci) / MODEL_PER_RAW * 8
     return next((port for port in PORTS_GBPS if port <= carried), PORTS_GBPS[-1])
 

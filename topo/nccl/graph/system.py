@@ -174,8 +174,8 @@ def _add_gpu(
 
 
 def gfx_name(gcn: str | None) -> str | None:
-    """RCCL's name of a GPU's architecture: "gfx90a"; older files have the number alone, 908. None without one."""
-    return inline(gcn if gcn.startswith("gfx") else f"gfx{gcn}") if gcn else None
+    """RCCL's name of a GPU's architecture: "gfx942"; older files have a number, 908, or HIP's 910 for gfx90a."""
+    return inline(gcn if gcn.startswith("gfx") else f"gfx{'90a' if gcn == '910' else gcn}") if gcn else None
 
 
 def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:

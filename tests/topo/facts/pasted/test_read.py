@@ -44,12 +44,12 @@ def test_what_an_output_does_not_say_is_unknown_with_it_as_the_reason(tool):
 
 
 def test_text_without_any_of_the_outputs_is_bad_input():
-    with pytest.raises(InputError, match="not recognised: none of nvidia-smi topo -m"):
+    with pytest.raises(InputError, match="neither a topology file, a capture nor output of nvidia-smi"):
         read([("notes.txt", b"GPU 3 looks bad\n")])
 
 
 def test_one_unknown_text_among_others_is_named():
-    with pytest.raises(InputError, match=r"b\.txt: not recognised"):
+    with pytest.raises(InputError, match=r"b\.txt: neither"):
         read([("a.txt", texts.IBSTAT.encode()), ("b.txt", b"loss 2.3")])
 
 
@@ -95,6 +95,17 @@ def test_nvlinks_of_pairs_are_direct():
     first, second, alone = facts(texts.TOPO_M).gpus
     assert (first.nvlinks, second.nvlinks) == (((second.bus_id, 18),), ((first.bus_id, 18),))
     assert alone.nvlinks == ()
+
+
+def test_the_table_of_nvidia_smi():
+    found = facts(texts.SMI)
+    assert [(gpu.bus_id, gpu.sm) for gpu in found.gpus] == [("0000:1b:00.0", 90), ("0000:43:00.0", 90)]
+    assert (found.gpus[0].name, found.cuda) == ("NVIDIA H100 80GB HBM3", "12.4")
+
+
+def test_colours_that_lost_their_first_character():
+    coloured = texts.TOPO_M.replace("        GPU0", "\t[4mGPU0").replace("NUMA ID", "NUMA ID[0m")
+    assert [gpu.index for gpu in facts(coloured).gpus] == [0, 1, 2]
 
 
 def test_nvlink_states():
