@@ -14,7 +14,7 @@ from railgauge.topo.values.number import natural
 LEVELS = ("PIX", "PXB", "PHB", "NODE")
 ASSUMED = "ffff"
 """The PCI domain of bus ids that are assumed, as provider files have it; no machine has so many."""
-GPUS, NICS, SLOT = 0x40, 0x80, 0x40
+GPUS, NICS, SLOT = 0x00, 0x80, 0x80
 """Assumed buses of GPUs and of NICs, so that NCCL, which sorts NICs by address, has them in the matrix's order."""
 LAST_BUS = 0xFF
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from railgauge.topo.facts.pasted.placement import ASSUMED
 from railgauge.topo.findings.file_rule import FileRule, guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import SinceBaseline
@@ -105,7 +106,17 @@ def _examined(rule: Rule, machine: Machine) -> Iterable[Finding]:
     lacks = next((text for need in rule.needs if (text := missing(need, machine))), "")
     if lacks:
         return [rule.unknown(machine.host, lacks)]
-    return rule.find(machine, machine.host) or [_passed(rule, machine)]
+    return [_with_gpu(one, machine) for one in rule.find(machine, machine.host)] or [_passed(rule, machine)]
+
+
+def _with_gpu(finding: Finding, machine: Machine) -> Finding:
+    """The finding with the GPU's index where its bus id is assumed, which says nothing to a user."""
+    if not finding.subject.startswith(f"{ASSUMED}:"):
+        return finding
+    gpu = machine.sources.gpu(finding.subject)
+    if gpu is None or f"GPU{gpu.index}" in finding.message:
+        return finding
+    return replace(finding, message=f"GPU{gpu.index}: {finding.message}")
 
 
 def _compared(rule: ComparisonRule, since: SinceBaseline) -> Iterable[Finding]:
