@@ -12,7 +12,7 @@ from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    if any(is_unplaced(machine, gpu.bus_id) for gpu in machine.system.gpus):
+    if any(is_unplaced(machine, gpu.bus_id) for gpu in machine.topology.placed("gpu")):
         yield RULE.unknown(machine.host, "where the GPUs are on PCI is unknown")
     else:
         yield from vm_flat_topology.RULE.check(machine)
