@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge env: the NCCL settings in force on a machine, and the effect of each."""
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.findings_output import leave_if_failed
 from railgauge.cli.help.command import app_of
-from railgauge.cli.machine_options import From, Json, SaveCapture, open_machine
+from railgauge.cli.machine_options import From, Json, SaveCapture, name_of, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UnavailableError, UsageError
 
@@ -50,7 +49,7 @@ def env(
     if as_json:
         print_json(document("env", machine.host, **settings_document(judged, now, unset, known=known)))
     else:
-        print_lines(machine_lines(machine, os.path.basename(source or "this machine")))
+        print_lines(machine_lines(machine, name_of(source)))
         print_lines(map(line, settings_lines(judged, now, known=known)))
     leave_if_failed([one.failure for one in judged if one.failure])
 

@@ -2,10 +2,10 @@
 """Options shared by every command that reads a machine, and the Machine and System they select."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER, MACHINE
@@ -14,11 +14,9 @@ from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.facts.capture import Capture
+    from railgauge.topo.facts.named_source import Source
     from railgauge.topo.machine import Machine
     from railgauge.topo.nccl.graph.model import System
-
-    Source: TypeAlias = str | Capture | None
-    """What names a machine (load_machine): a text, a capture, None for this machine."""
 
 
 class DeviceChoice(StrEnum):
@@ -50,17 +48,36 @@ def source_of(name: str) -> str | None:
     return None if name == LIVE else name
 
 
+def one_machine(names: list[str] | None) -> list[str] | None:
+    """What one or more --from name: None for this machine. UsageError for `live` beside others."""
+    if names and LIVE in names and len(names) > 1:
+        raise UsageError(f"--from {LIVE}: give it alone; several --from are outputs of one host")
+    return None if not names or names == [LIVE] else names
+
+
+def name_of(source: "Source") -> str:
+    """What headings call a machine without a host name: its file, or the first of several."""
+    if source is None:
+        return "this machine"
+    names = [source] if isinstance(source, str) else source if isinstance(source, Sequence) else ["a capture"]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{os.path.basename(names[0].rstrip('/'))}{more}"
+
+
 LIVE = "live"
 """Names this machine wherever a machine is named."""
 MACHINE_HELP = "live (this one), @fixture, capture, machine.toml, topology XML or a folder with sys/ in it"
+PASTED_HELP = "or output of nvidia-smi, lspci, hwloc, ibstat and others (repeatable: of one host)"
 
 From = Annotated[
-    str | None,
-    option(MACHINE, "--from", metavar="MACHINE", parser=source_of, help=f"The machine: {MACHINE_HELP}."),
+    list[str] | None,
+    option(
+        MACHINE, "--from", metavar="MACHINE", callback=one_machine, help=f"The machine: {MACHINE_HELP}, {PASTED_HELP}."
+    ),
 ]
 OtherMachine = Annotated[
-    str | None,
-    option(MACHINE, "--from", metavar="MACHINE", help=f"The machine to compare with: {MACHINE_HELP}."),
+    list[str] | None,
+    option(MACHINE, "--from", metavar="MACHINE", help=f"The machine to compare with: {MACHINE_HELP}, {PASTED_HELP}."),
 ]
 SaveCapture = Annotated[
     str | None,

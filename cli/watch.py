@@ -23,6 +23,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.values.duration import seconds
 
 if TYPE_CHECKING:
+    from railgauge.topo.facts.named_source import Source
     from railgauge.topo.findings.node.history import FindingEvent
     from railgauge.topo.findings.node.rule import ComparisonRule, Rule
     from railgauge.topo.machine import Machine
@@ -108,7 +109,7 @@ app = app_of(watch)
 
 
 def _looks(
-    source: str | None, rules: "Sequence[Rule | ComparisonRule]", every_s: float, count: int | None
+    source: "Source", rules: "Sequence[Rule | ComparisonRule]", every_s: float, count: int | None
 ) -> Iterator[Look]:
     """The checks. Errors of the first one end the command; later ones are reported, and the node is checked again."""
     due = time.monotonic()
@@ -129,7 +130,7 @@ def _looks(
         done += 1
 
 
-def _look(source: str | None, rules: "Sequence[Rule | ComparisonRule]", before: Look | None) -> Look:
+def _look(source: "Source", rules: "Sequence[Rule | ComparisonRule]", before: Look | None) -> Look:
     """A check of the node as it is, and of its counters since the check before; the first one takes two readings."""
     from railgauge.topo.facts.two_readings import paired, take_counters
     from railgauge.topo.findings.node.rules import check

@@ -11,7 +11,7 @@ from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
 from railgauge.topo.facts.capture import Capture, CaptureReader, dumps
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.named_source import open_source, with_kernel_log
+from railgauge.topo.facts.named_source import Source, open_source, with_kernel_log
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.shapes import FACTS, LATER_FACTS
@@ -22,6 +22,7 @@ from railgauge.topo.facts.sources.sysfs_net import addressed
 from railgauge.topo.files.compression import WRITERS
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.files.output_file import write_file
+from railgauge.topo.nccl.detect.class_only import completed
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.detect.topo_file import heard
@@ -166,7 +167,7 @@ class Machine:
 
 
 def load_machine(
-    source: str | Capture | None = None,
+    source: Source = None,
     *,
     root: str = "/",
     gpus: tuple[int, ...] | None = None,
@@ -176,7 +177,7 @@ def load_machine(
     dmesg: str | None = None,
 ) -> Machine:
     """Load what `source` names: None the live machine below `root`, "@name" a fixture, else a capture, a
-    description (.toml) or a topology file.
+    description (.toml), a topology file, or output of other tools, of which several names are one host.
 
     `gpus` (NVML indices, in rank order) limits a live or captured machine, `topo_file` is the topology file that such
     a scan starts from. Settings of NCCL in `environment` (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TOPO_FILE,
@@ -195,11 +196,12 @@ def load_machine(
         return replace(machine, topo_file=NamedFile(path=topo_file, text=data.decode("utf-8", "surrogateescape")))
     if gpus is not None or topo_file is not None or dmesg is not None:
         raise UsageError("--gpus, --topo-file and --dmesg need a machine or a capture, not a topology XML")
-    path = str(source)
+    path = "".join(source) if source and not isinstance(source, Capture) else ""
     topology = topology_file.loads(data, path)
     if not topology.cpus:
         raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)
-    return Machine(topology=topology, warnings=remarks(topology))
+    topology, assumed = completed(topology)
+    return Machine(topology=topology, warnings=(*assumed, *remarks(topology)))
 
 
 def inspected(data: bytes, path: str, beside: Machine | None = None) -> Machine:
@@ -255,7 +257,7 @@ def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bo
 
 
 def snapshot(
-    source: str | Capture | None, environment: Mapping[str, str], *, later: bool = False, dmesg: str | None = None
+    source: Source, environment: Mapping[str, str], *, later: bool = False, dmesg: str | None = None
 ) -> Capture:
     """A capture of the machine that `source` names (see load_machine), read once.
 
@@ -274,7 +276,7 @@ def snapshot(
 
 def saved(
     path: str,
-    source: str | Capture | None,
+    source: Source,
     environment: Mapping[str, str],
     *,
     later: bool = False,
@@ -307,7 +309,8 @@ def _scanned(
     tolerant: bool = False,
 ) -> Machine:
     result = scan(reader, environment, gpus, topo_file, tolerant=tolerant)
-    warnings = (*result.warnings, *remarks(result.topology))
+    assumed = tuple(f"assumed: {one}" for one in getattr(reader, "assumed", ()))
+    warnings = (*assumed, *result.warnings, *remarks(result.topology))
     host = host_name(reader) or ""
     return Machine(
         topology=result.topology,

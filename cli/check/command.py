@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge check: the problems of a machine that slow or break NCCL."""
 
-import os
 from dataclasses import replace
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from railgauge.cli.machine_options import (
     SaveCapture,
     TopoFile,
     gpu_list,
+    name_of,
     open_machine,
     print_warnings,
 )
@@ -109,7 +109,7 @@ def check(
     if profile is not None:
         write_profile(profile, machine, findings)
     answer = CheckAnswer(machine, findings, compared)
-    name = os.path.basename(source or "this machine")
+    name = name_of(source)
     if output is not None:
         write_findings(output, answer, name)
     elif as_json:

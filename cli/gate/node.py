@@ -19,7 +19,7 @@ class GateAnswer:
     counted: tuple[Finding, ...]
 
 
-def judge(source: str | None, only: list[str] | None, skip: list[str] | None, fail_on: Level) -> GateAnswer:
+def judge(source: list[str] | None, only: list[str] | None, skip: list[str] | None, fail_on: Level) -> GateAnswer:
     """Check the node as `railgauge check` does."""
     from railgauge.topo.findings.node.rules import check, chosen
 

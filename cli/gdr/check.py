@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge gdr check: whether NCCL would use GPUDirect RDMA per GPU and NIC, and which condition rules it out."""
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with
-from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, open_machine
+from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, name_of, open_machine
 from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
@@ -67,7 +66,7 @@ def check(
         print_json(document("findings", machine.host, findings=[record(one) for one in found]))
     else:
         if not quiet:
-            print_lines(machine_lines(machine, os.path.basename(source or "this machine")))
+            print_lines(machine_lines(machine, name_of(source)))
         print_lines(gdr_lines(pairs, found, detail=detail, width=terminal_width()))
     leave_with(found, fail_on)
 

@@ -25,6 +25,7 @@ from railgauge.cli.machine_options import (
     SaveCapture,
     Set,
     link_names,
+    name_of,
     open_machine,
     open_system,
     settings_in_force,
@@ -115,7 +116,7 @@ def show(
         shown = (_lines(name, graph, group, names) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
         print_text("\n".join(itertools.chain(places, *shown)))
         return
-    name = machine.host or os.path.basename(source or "this machine")
+    name = machine.host or name_of(source)
     drawn = graphs.ring if pattern is GraphPattern.RING else graphs.tree
     write_text(output, _picture(output, name, machine, pattern, drawn, group, link_names(system, ids)))
 

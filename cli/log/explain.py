@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge log explain: explains NCCL's log, or a flight record of `run --record`."""
 
-import itertools
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, open_machine, source_of
+from railgauge.cli.log.job_files import RECORD, begin, logs
+from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.files.input_file import blocks
+from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
@@ -20,14 +19,15 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 30
 """More than the flight record of 4096 ranks."""
-RECORD = re.compile(rb'\s*\{\s*"schema"')
-ENOUGH = 64  # bytes that distinguish a record from a log whose lines are JSON
 
 
 def explain(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="NCCL's logs of one or more ranks (- is stdin), or a flight record."),
+        typer.Argument(
+            metavar="FILE",
+            help="NCCL's logs of one or more ranks: files, .gz, .zst, a folder, - (stdin); or a flight record.",
+        ),
     ],
     source: OtherMachine = None,
     save: SaveCapture = None,
@@ -40,29 +40,22 @@ def explain(
 
     Examples:
         railgauge log explain nccl.*.log
+        railgauge log explain job-4711/
         srun ./train 2>&1 | railgauge log explain - --from live
     """
     detail = detail_of(verbose=verbose, quiet=quiet)
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
-    if len(files) == 1:
-        first, content = _begin(files[0])
+    names = named_files(files)
+    if len(names) == 1:
+        first, content = begin(names[0])
         if RECORD.match(first):
-            _record(content, files[0], as_json=as_json)
+            _record(content, names[0], as_json=as_json)
             return
         contents: Iterable[Iterable[bytes]] = [content]
     else:
-        contents = map(blocks, files)
-    _log(contents, files, source, save, detail, as_json=as_json, fail_on=fail_on)
-
-
-def _begin(path: str) -> tuple[bytes, Iterator[bytes]]:
-    """The first bytes of a file, and its whole content as blocks."""
-    content = blocks(path)
-    first = next(content, b"")
-    while 0 < len(first) < ENOUGH and (more := next(content, b"")):
-        first += more
-    return first, itertools.chain([first], content)
+        contents = logs(names, files)
+    _log(contents, names, source, save, detail, as_json=as_json, fail_on=fail_on)
 
 
 def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
@@ -84,7 +77,7 @@ def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
 def _log(
     contents: Iterable[Iterable[bytes]],
     files: list[str],
-    source: str | None,
+    source: list[str] | None,
     save: str | None,
     detail: "Detail",
     *,
@@ -108,7 +101,7 @@ def _log(
             files[0] if len(files) == 1 else f"{len(files)} files",
         )
     judged = verdict(log)
-    may = allowed(log, open_machine(source_of(source), save=save)) if source else ()
+    may = allowed(log, open_machine(one_machine(source), save=save)) if source else ()
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:

@@ -10,8 +10,8 @@ from rich.tree import Tree
 
 from railgauge.cli.output import print_lines, print_text, terminal_width
 from railgauge.cli.terminal import console
-from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts.pasted.smi_matrix import LARGEST, loads
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import System

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, open_machine, source_of
+from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING
@@ -61,10 +61,10 @@ def _compared_with(machine: Machine | None) -> "Iterator[Line]":
         yield line(f"compared with {machine_header(machine, 'the machine')}")
 
 
-def _machine(source: str | None, save: str | None) -> Machine | None:
+def _machine(source: list[str] | None, save: str | None) -> Machine | None:
     """The machine to compare with, read without NCCL_TOPO_FILE, which may name the same file."""
     if source is None:
         if save is not None:
             raise UsageError("--save-capture requires --from, the machine to compare with")
         return None
-    return open_machine(source_of(source), environment={**os.environ, SETTING: ""}, save=save)
+    return open_machine(one_machine(source), environment={**os.environ, SETTING: ""}, save=save)

@@ -4,8 +4,10 @@
 import os
 from typing import Any
 
+from railgauge.cli.machine_options import name_of
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import UsageError
+from railgauge.topo.facts.named_source import Source
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.render.matrix import matrix
@@ -26,15 +28,13 @@ def check_suffix(path: str) -> str:
     return suffix
 
 
-def write_picture(path: str, source: str | None, machine: Machine, system: System) -> None:
+def write_picture(path: str, source: Source, machine: Machine, system: System) -> None:
     """Write the machine in the format of the suffix; `source` names a machine without a host name."""
     suffix = check_suffix(path)
     if suffix == ".json":
         write_text(path, json_text(topology_document(machine, system)) + "\n")
         return
-    drawn = picture(
-        system, machine.topology, machine.facts, name=machine.host or os.path.basename(source or "this machine")
-    )
+    drawn = picture(system, machine.topology, machine.facts, name=machine.host or name_of(source))
     write_text(path, _text(suffix, drawn, machine, system))
 
 

@@ -14,8 +14,8 @@ from railgauge.cli.topo.commands import app
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.channels.search import search
-from railgauge.topo.compare import smi_matrix
 from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.pasted import smi_matrix
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.ends import find_end
 from railgauge.topo.nccl.graph.link_facts import pci_states

@@ -50,6 +50,7 @@ class Capture:
 class CaptureReader:
     """A Reader that replays a capture. `redacted` is the mark of the key its identifiers are hashed with, or None.
 
+    `pasted`: the outputs of other tools that it was made of; `assumed`: what they do not say and was assumed.
     `environment`: NCCL's settings that its machine was looked at under; none unless an answer was saved with it.
     """
 
@@ -60,6 +61,8 @@ class CaptureReader:
         self.problems: dict[str, str] = {}
         self._problems: dict[str, str] = all_printable(capture.manifest.get("problems", {}))
         self.redacted: str | None = capture.manifest.get("redacted")
+        self.pasted: tuple[str, ...] = tuple(map(inline, capture.manifest.get("pasted", ())))
+        self.assumed: tuple[str, ...] = tuple(map(inline, capture.manifest.get("assumed", ())))
         self._texts = {inline(path): text for path, text in capture.texts.items()}
         self._links = {inline(path): inline(target) for path, target in capture.links.items()}
         self._facts = all_printable(capture.facts)

@@ -143,7 +143,13 @@ LIMIT = _optional(_list(INTEGER, 2))
 PROCESS = _object(memlock_bytes=LIMIT, open_files=LIMIT, capabilities=READING, seccomp=READING, numa_error=NAME)
 DOCUMENTS: dict[str, Check] = {
     "manifest.json": _object(
-        host=TEXT, problems=_map(TEXT), absent=_list(TEXT, most=MOST_PATHS), environment=_map(TEXT), redacted=NAME
+        host=TEXT,
+        problems=_map(TEXT),
+        absent=_list(TEXT, most=MOST_PATHS),
+        environment=_map(TEXT),
+        redacted=NAME,
+        pasted=_list(TEXT),
+        assumed=_list(TEXT),
     ),
     "facts/nvml.json": _object(driver=NAME, cuda=READING, gpus=_list(GPU), error=TEXT),
     "facts/cuda.json": _object(gpus=_list(CUDA_GPU), gpu_direct_rdma=_map(READING), dma_buf=_map(READING), error=TEXT),

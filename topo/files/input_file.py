@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from functools import partial
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.files.compression import plain
 
 WRITER_S = 10.0  # how long to wait for a writer of a named pipe
 SILENT_S = 60.0  # how long the writer may be silent; a shell's <(COMMAND) may write only at its end
@@ -23,11 +24,14 @@ OPEN_FILES = "/proc/"
 """Folders of open descriptors: /dev/stdin and a shell's <(COMMAND) lead there."""
 
 
-def read_bytes(path: str, most: int) -> bytes:
-    """The bytes of a file or pipe, at most one more than `most`; InputError when it is unreadable."""
+def read_bytes(path: str, most: int, *, packed: bool = False) -> bytes:
+    """The bytes of a file or pipe, or of stdin for `-`, at most one more than `most`; InputError when it is unreadable.
+
+    They are unpacked if it is packed (compression.plain), unless `packed`.
+    """
     pieces, left = [], most + 1
-    with _readable(path), contextlib.closing(_opened(path)) as found:
-        for block in found:
+    with _readable(path), contextlib.closing(_raw(path)) as found:
+        for block in found if packed else plain(found, path):
             pieces.append(block[:left])
             left -= len(pieces[-1])
             if not left:
@@ -36,12 +40,19 @@ def read_bytes(path: str, most: int) -> bytes:
 
 
 def blocks(path: str) -> Iterator[bytes]:
-    """The bytes of a file or pipe, or of stdin for `-`, a block at a time; InputError when it is unreadable or
-    larger than any log.
+    """The bytes of a file or pipe, or of stdin for `-`, unpacked, a block at a time; InputError when it is unreadable
+    or larger than any log.
     """
     with _readable(path):
-        found = iter(partial(sys.stdin.buffer.read, BLOCK), b"") if path == STDIN else _opened(path)
-        yield from _up_to(MOST, found, f"larger than {MOST >> 30} GiB: pass a part of it", path)
+        yield from _up_to(MOST, plain(_raw(path), path), f"larger than {MOST >> 30} GiB: pass a part of it", path)
+
+
+def _raw(path: str) -> Generator[bytes, None, None]:
+    """The blocks of a file or of stdin as they are."""
+    if path == STDIN:
+        yield from iter(partial(sys.stdin.buffer.read, BLOCK), b"")
+    else:
+        yield from _opened(path)
 
 
 @contextlib.contextmanager

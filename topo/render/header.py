@@ -8,6 +8,7 @@ from railgauge.topo.facts.capture import captured_at
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import Machine
 from railgauge.topo.render.palette import Ink, Line, line
+from railgauge.topo.values.pci_class import GPUS, NETWORK
 from railgauge.topo.values.printable import inline
 from railgauge.topo.xml.topology import Topology
 
@@ -39,21 +40,27 @@ def _devices(machine: Machine) -> str:
     if facts is None:
         return _counted(_models_in(topology), _nets(topology))
     models = Counter(gpu.name or UNKNOWN_GPU for gpu in facts.gpus) or _models_in(topology)
-    return _counted(models, len(facts.rdma) or _nets(topology))
+    none = "no GPU" if facts.no_nvml is None or facts.pci else "GPUs unknown"
+    return _counted(models, len(facts.rdma) or _nets(topology), none)
 
 
-def _counted(models: Mapping[str, int], nics: int) -> str:
-    gpus = [f"{count} x {model}" for model, count in models.items()] or ["no GPU"]
+def _counted(models: Mapping[str, int], nics: int, none: str = "no GPU") -> str:
+    gpus = [f"{count} x {model}" for model, count in models.items()] or [none]
     return ", ".join([*gpus, f"{nics} NIC{'' if nics == 1 else 's'}"])
 
 
 def _models_in(topology: Topology) -> Mapping[str, int]:
-    """A topology file names no models."""
-    return Counter([UNKNOWN_GPU] * len(topology.gpus))
+    """A topology file names no models; that of a provider has the GPUs by class alone."""
+    return Counter([UNKNOWN_GPU] * (len(topology.gpus) or _of_class(topology, GPUS)))
 
 
 def _nets(topology: Topology) -> int:
-    return len({one.get("name") for cpu in topology.cpus for one in cpu.walk() if one.name == "net"})
+    named = {one.get("name") for cpu in topology.cpus for one in cpu.walk() if one.name == "net"}
+    return len(named) or (0 if topology.gpus else _of_class(topology, (NETWORK,)))
+
+
+def _of_class(topology: Topology, classes: tuple[str, ...]) -> int:
+    return sum((pci.get("class") or "").startswith(classes) for pci in topology.placed("pci"))
 
 
 def _software(facts: MachineFacts) -> str:

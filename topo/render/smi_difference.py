@@ -7,7 +7,7 @@ A reason is what follows from the two letters and from what is known of the mach
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.compare.smi_matrix import SmiMatrix
+from railgauge.topo.facts.pasted.smi_matrix import SmiMatrix
 from railgauge.topo.render.matrix import AFFINITIES, Matrix
 
 OVER_PCI = ("PIX", "PXB", "PHB", "NODE")

@@ -96,7 +96,7 @@ def _facts(node: Node, link: Link | None, known: TopologyFacts) -> str:
     if node.kind is NodeKind.GPU:
         model = known.models.get(node.bus_id or "")
         rank = node.rank if node.rank is not None else "-"
-        return f"GPU{node.dev}{f' {model}' if model else ''} sm {node.sm} rank {rank}"
+        return f"GPU{node.dev}{f' {model}' if model else ''} {node.gfx or f'sm {node.sm}'} rank {rank}"
     if node.kind is NodeKind.HOST:
         return f"rank {node.rank} on cores {listed(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.CPU:
@@ -114,17 +114,26 @@ def _cpu(node: Node) -> str:
 def _side_links(system: System, node: Node, marks: str) -> str:
     """Links that are not part of the tree: NVLink, chip-to-chip, CPU to CPU; `marks` follow the last NVLink."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
-    lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
+    lines = [
+        f"\n  {_kind(node, link)} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side
+    ]
     place = max((number for number, link in enumerate(side, 1) if link.kind is LinkKind.NVL), default=0)
     return "".join((*lines[:place], marks, *lines[place:]))
 
 
+def _kind(node: Node, link: Link) -> str:
+    """The kind of a link; AMD's counterpart of NVLink is XGMI."""
+    return "XGMI" if link.kind is LinkKind.NVL and node.gfx else link.kind
+
+
 def _count(node: Node, link: Link) -> str:
     """The number of NVLinks; known only for a card, by its generation."""
-    return f" (NV{nvlink_count(node, link.gb_per_s)})" if link.kind is LinkKind.NVL and node.sm else ""
+    if link.kind is not LinkKind.NVL or not (node.sm or node.gfx):
+        return ""
+    return f" ({'x' if node.gfx else 'NV'}{nvlink_count(node, link.gb_per_s)})"
 
 
-PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
+PLAIN = ("dev", "rank", "sm", "gfx", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
 
 
 def system_document(system: System, topology: Topology, inventory: MachineFacts | None = None) -> dict[str, Any]:

@@ -5,6 +5,9 @@ Those that NCCL uses are in `kvDictPciClass` of its topo.cc.
 """
 
 DISPLAY = "0x03"  # VGA and 3D controllers: what a GPU is
+ACCELERATOR = "0x12"  # AMD's Instinct from MI300 on
+GPUS = (DISPLAY, ACCELERATOR)
+"""Classes of GPUs, for str.startswith; those of RCCL's files are of either."""
 NETWORK = "0x02"
 NVME = "0x0108"
 PCI_BRIDGE = "0x0604"

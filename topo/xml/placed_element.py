@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.values.busid import to_number
-from railgauge.topo.values.pci_class import DISPLAY, NETWORK
+from railgauge.topo.values.pci_class import GPUS, NETWORK
 from railgauge.topo.xml.element import Element, to_integer
 
 
@@ -76,7 +76,7 @@ class PlacedElement:
     @property
     def is_gpu(self) -> bool:
         """Whether a <pci> is a GPU, by its children or its class."""
-        return self.holds("gpu") or (self.get("class") or "").startswith(DISPLAY)
+        return self.holds("gpu") or (self.get("class") or "").startswith(GPUS)
 
     @property
     def is_nic(self) -> bool:

@@ -27,7 +27,8 @@ class Topology:
 
     `allowed` are the cores that the process which scanned it may use, None when unknown. `now`: the PCIe links that
     run slower than the tree holds, which has what they can do, by host and bus id as a number
-    (link_state.verdict.Key); None where nobody asked.
+    (link_state.verdict.Key); None where nobody asked. `assumed`: the file has GPUs and NICs
+    by PCI class alone, and what they are is assumed.
     """
 
     root: Element
@@ -35,6 +36,7 @@ class Topology:
     numa: tuple[NumaNode, ...] = ()
     allowed: frozenset[int] | None = None
     now: Mapping[tuple[str, int], PciRate] | None = None
+    assumed: bool = False
 
     @cached_property
     def elements(self) -> tuple[PlacedElement, ...]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`railgauge log explain`: a flight record of a run, logs of NCCL, and files that are neither."""
 
+import gzip
 import json
 import subprocess
 
@@ -133,3 +134,47 @@ def test_a_look_that_fails_by_itself_leaves_the_others_their_say(tmp_path, monke
     others = [one for one in found if one["level"] != "UNKNOWN"]
     assert others == [one for one in before["findings"] if one in others]
     assert others
+
+
+def test_a_folder_of_a_job_is_sorted_out_by_content(tmp_path):
+    job = tmp_path / "job"
+    (job / "rank0").mkdir(parents=True)
+    (job / "rank0" / "stderr").write_bytes(gzip.compress(NO_GDR.encode()))
+    (job / "a.out").write_text(FULL_SHM)
+    (job / "trace_0").write_bytes(b"\x80\x02}q\x00.")
+    (job / "topo.xml").write_text('<system version="1"/>')
+    (job / "core").write_bytes(b"\x7fELF\x00\x01")
+    (job / "run.json").write_text('{"schema": "railgauge/findings/1"}')
+    (job / "weights.gz").write_bytes(gzip.compress(b"x" * 9999)[:-9])
+    for given in (str(job), f"{job}/*"):
+        result = in_process("log", "explain", given, "--json")
+        told = {one["id"] for one in json.loads(result.stdout)["findings"]}
+        assert "shm-too-small" in told, told
+        assert [json.loads(result.stdout)["connections"][0]["via"]] == ["NET/IB/0"]
+        left_out = {"trace_0": "log hang", "topo.xml": "topo lint", "core": "not text", "run.json": "by itself"}
+        lines = result.stderr.splitlines()
+        assert all(any(name in line and word in line for line in lines) for name, word in left_out.items())
+        assert any("weights.gz" in line and "left out" in line for line in lines)
+
+
+def test_a_packed_log_is_read(tmp_path):
+    path = tmp_path / "job.log"
+    path.write_bytes(gzip.compress(FULL_SHM.encode()))
+    assert "shm-too-small" in in_process("log", "explain", str(path)).stdout
+
+
+def test_a_file_given_by_name_that_cannot_be_read_is_bad_input(tmp_path):
+    (tmp_path / "a.log").write_text(FULL_SHM)
+    result = in_process("log", "explain", str(tmp_path / "a.log"), str(tmp_path / "b.log"))
+    assert result.returncode == 5
+
+
+def test_several_from_are_one_machine(tmp_path):
+    from tests.topo.facts.pasted import texts
+
+    (tmp_path / "log").write_text(NO_GDR)
+    names = {"smi": texts.TOPO_M, "ib": texts.IBSTAT}
+    for name, text in names.items():
+        (tmp_path / name).write_text(text)
+    given = [part for name in names for part in ("--from", str(tmp_path / name))]
+    assert in_process("log", "explain", str(tmp_path / "log"), *given).returncode in (0, 1)

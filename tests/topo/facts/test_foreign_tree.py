@@ -60,9 +60,10 @@ def test_an_archive_and_its_unpacked_folder_are_one_machine(tmp_path):
     folder, packed = load_machine(str(tmp_path / "dgx")), load_machine(str(tmp_path / "dgx.tar.xz"))
     assert topology_file.dumps(folder.topology) == topology_file.dumps(packed.topology)
     assert folder.warnings == packed.warnings
-    assert (folder.host, len(folder.topology.gpus)) == ("dgx-h100", 0)
+    assert (folder.host, len(folder.topology.gpus)) == ("dgx-h100", 8)  # by their PCI ids
     assert len([line for line in folder.warnings if "NVML: a tree of files" in line]) == 1
-    assert "0000:1b:00.0" in " ".join(folder.warnings)
+    assert "GPUs are listed without NVML, so their NVLinks are unknown" in folder.warnings
+    assert {gpu.sm for gpu in MachineFacts(folder.reader).gpus} == {90}
     assert MachineFacts(folder.reader).pci == MachineFacts(packed.reader).pci
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.topo.small_machines import SWITCHED, gpu, nic, nvlink, switch, topology
 
-from railgauge.topo.compare import smi_matrix
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.named_source import fixture_path
+from railgauge.topo.facts.pasted import smi_matrix
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.graph.system import build_system

@@ -106,7 +106,7 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[NvmlGpu, ..
     if "error" in nvml:
         warnings.append(str(nvml["error"]))
         answers = [{"index": index, **gpu} for index, gpu in enumerate(cuda.get("gpus", ()))]
-        warnings += ["GPUs are listed by CUDA, so their NVLinks are unknown"] if answers else []
+        warnings += ["GPUs are listed without NVML, so their NVLinks are unknown"] if answers else []
     gpus = []
     for answer in answers:
         if answer.get("cc") is None or answer.get("pci") is None:

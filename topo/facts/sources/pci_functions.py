@@ -56,6 +56,11 @@ class PciFunction:
     physfn: str | None
 
     @property
+    def placed(self) -> bool:
+        """Whether it is known what is above it: a list of devices, such as `lspci -nn`, does not say it."""
+        return len(self.path) > 1
+
+    @property
     def parent(self) -> str | None:
         """The bus id of the port above, None below the host bridge."""
         return self.path[-2] if len(self.path) > 2 else None

@@ -51,7 +51,8 @@ class RdmaPort:
 
     state is ACTIVE, DOWN, INIT, ARMED; physical_state LinkUp, Polling, Disabled, ...; rate the kernel's text
     ("400 Gb/sec (4X NDR)") with rate_gbps in Gb/s, width in lanes and speed by name taken out of it; gid_table_length
-    counts used and unused entries; gids are the used ones, empty when they were not asked for.
+    counts used and unused entries; gids are the used ones, empty when they were not asked for. looked: whether its
+    state was looked for at all; what was pasted may not say it.
     """
 
     number: int
@@ -66,6 +67,7 @@ class RdmaPort:
     netdev: str | None = None
     gid_table_length: int | None = None
     gids: tuple[Gid, ...] = ()
+    looked: bool = True
 
     @property
     def is_active(self) -> bool:
@@ -210,6 +212,7 @@ def _port(reader: Reader, device: str, number: int, gids: bool) -> RdmaPort:
         netdev=_netdev(reader, device, number, folder),
         gid_table_length=len(table) or None,
         gids=used,
+        looked=reader.knows(f"{folder}/state"),
     )
 
 

@@ -50,7 +50,7 @@ Look = Callable[[str, str, Recording | None], Any]
 
 def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = None) -> ClusterNode:
     """Read a capture or a topology file. InputError if it is unreadable, or has several hosts."""
-    data = read_bytes(path, MAX_TOTAL)
+    data = read_bytes(path, MAX_TOTAL, packed=True)
     if not is_archive(data):
         node = _of_file(name, path)
         return replace(node, seen=look(name, path, None)) if look else node

@@ -31,7 +31,7 @@ def in_reach(machine: Machine) -> bool:
 
 def by_dma_buf(machine: Machine) -> tuple[bool | None, str]:
     """Whether the first port supports it without a peer-memory module, and why not; None if unknown."""
-    if machine.facts is None:
+    if machine.facts is None or not machine.rdma_ports:
         return None, ""
     alone = replace(machine.facts.gdr, peer_memory=())
     enabled = parameter(machine.settings, "NCCL_DMABUF_ENABLE", 1) != 0

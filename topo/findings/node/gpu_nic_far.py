@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.gpus import GPU_NIC_FAR
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.peers import has_gpus
+from railgauge.topo.findings.node.peers import has_gpus, is_unplaced
 from railgauge.topo.findings.node.rule import Need, Rule, missing
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
@@ -22,6 +22,9 @@ def _check(machine: Machine) -> Iterator[Finding]:
     nearest = {gpu: min((_distance(machine, gpu, net), net.index) for net in nets) for gpu in machine.system.gpus}
     near = [gpu for gpu, (distance, _) in nearest.items() if distance <= NEAR]
     for gpu, (distance, index) in nearest.items():
+        if is_unplaced(machine, gpu.bus_id):
+            yield RULE.unknown(gpu.bus_id or gpu.id, f"where GPU{gpu.dev} is on PCI is unknown")
+            continue
         net = next(net for net in nets if net.index == index)
         if distance > NEAR and len(near) * 2 > len(nearest):
             kind = PATH_TYPES[distance]

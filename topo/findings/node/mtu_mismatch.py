@@ -23,10 +23,12 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 def _against_interface(machine: Machine, ports: list[NcclPort]) -> Iterator[Finding]:
     for port in ports:
-        if port.rdma_port.link_layer != "Ethernet":
-            continue
         active, netdev = _active(machine, port), _netdev_mtu(machine, port)
         subject = f"{port.name}:{port.rdma_port.number}"
+        if port.rdma_port.link_layer is None:
+            yield RULE.unknown(subject, "its link layer and MTU are unknown")
+        if port.rdma_port.link_layer != "Ethernet":
+            continue
         fitting = _fitting((netdev or 0) - HEADERS)
         if active is None or netdev is None or fitting is None:
             what = "its active MTU (libibverbs)" if netdev else "the MTU of its interface"

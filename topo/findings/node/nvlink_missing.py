@@ -56,4 +56,4 @@ def _repairs(machine: Machine) -> Iterator[Repair]:
             yield Repair(subject=state.gpu.bus_id, sets=(f"{state.gpu.bus_id}.nvlinks={state.full}",))
 
 
-RULE = Rule(card=NVLINK_MISSING, needs=(), concerns=has_gpus, check=_check, repairs=_repairs)
+RULE = Rule(card=NVLINK_MISSING, needs=(Need.NVLINKS,), concerns=has_gpus, check=_check, repairs=_repairs)

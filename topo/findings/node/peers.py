@@ -25,6 +25,14 @@ def has_gpus(machine: Machine) -> bool:
     return any(True for _ in machine.topology.placed("gpu")) or bool(gpus(machine))
 
 
+def is_unplaced(machine: Machine, bus_id: str | None) -> bool:
+    """Whether PCI devices are known, but not where this one is among them."""
+    if machine.facts is None or not machine.facts.pci:
+        return False
+    function = machine.facts.function(bus_id)
+    return function is None or not function.placed
+
+
 def has_peers(machine: Machine) -> bool:
     """Whether two devices could send to each other; True for a topology file, where it is unknown."""
     if machine.facts is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from railgauge.topo.facts.pasted.placement import ASSUMED
 from railgauge.topo.findings.file_rule import FileRule, guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import SinceBaseline
@@ -18,6 +19,7 @@ class Need(StrEnum):
     MACHINE = "not in a topology file: run it on the machine, or use a capture"
     PCI = "the PCI devices were not read (/sys/bus/pci/devices)"
     NVML = "NVML did not answer"
+    NVLINKS = "NVLinks are not said here: give nvidia-smi topo -m or nvlink -s, or run it on the machine"
     SETTINGS = "NCCL's settings were not captured"
 
 
@@ -67,12 +69,22 @@ def at_cost(rule: Rule | ComparisonRule, cost: int) -> Rule | ComparisonRule:
 def missing(need: Need, machine: Machine) -> str:
     """Why a need is not met; "" if it is. A topology file lacks only the machine."""
     inventory = machine.facts
+    if need is Need.NVLINKS:
+        return str(need) if _without_nvlinks(machine) else ""
     if inventory is None:
         return str(need) if need is Need.MACHINE else ""
     if need is Need.NVML and inventory.no_nvml is not None:
         return f"{need}: {inventory.no_nvml}"
     absent = {Need.PCI: not inventory.pci, Need.SETTINGS: inventory.settings is None}
     return str(need) if absent.get(need) else ""
+
+
+def _without_nvlinks(machine: Machine) -> bool:
+    """Whether nobody says which NVLinks there are: not a file that has GPUs by class alone, nor what was pasted."""
+    if machine.topology.assumed or not getattr(machine.reader, "pasted", ()):
+        return machine.topology.assumed
+    gpus = (machine.sources.reader.facts("nvml") or {}).get("gpus", ())
+    return any(gpu.get("links") is None for gpu in gpus)
 
 
 def unrecorded(rule: Rule, machine: Machine) -> Iterable[Finding]:
@@ -94,7 +106,17 @@ def _examined(rule: Rule, machine: Machine) -> Iterable[Finding]:
     lacks = next((text for need in rule.needs if (text := missing(need, machine))), "")
     if lacks:
         return [rule.unknown(machine.host, lacks)]
-    return rule.find(machine, machine.host) or [_passed(rule, machine)]
+    return [_with_gpu(one, machine) for one in rule.find(machine, machine.host)] or [_passed(rule, machine)]
+
+
+def _with_gpu(finding: Finding, machine: Machine) -> Finding:
+    """The finding with the GPU's index where its bus id is assumed, which says nothing to a user."""
+    if not finding.subject.startswith(f"{ASSUMED}:"):
+        return finding
+    gpu = machine.sources.gpu(finding.subject)
+    if gpu is None or f"GPU{gpu.index}" in finding.message:
+        return finding
+    return replace(finding, message=f"GPU{gpu.index}: {finding.message}")
 
 
 def _compared(rule: ComparisonRule, since: SinceBaseline) -> Iterable[Finding]:

@@ -11,7 +11,7 @@ from railgauge.topo.findings.cards.topology_file import CLASS_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
-from railgauge.topo.values.pci_class import DISPLAY, NETWORK
+from railgauge.topo.values.pci_class import DISPLAY, GPUS, NETWORK
 from railgauge.topo.xml.placed_element import PlacedElement
 
 CLASS = re.compile(r"0x[0-9a-fA-F]{2}([0-9a-fA-F]{4})?")
@@ -33,7 +33,8 @@ def _wrong(pci: PlacedElement, kind: str) -> tuple[Level, str, str] | None:
     if not CLASS.fullmatch(kind):
         message = f"class {kind!r} is not of the form 0x030200"
         return Level.WARN, message, "NCCL treats the device as a PCI switch if sysfs does not know it"
-    if pci.holds("gpu") and not kind.startswith(DISPLAY):
+    gpus = GPUS if any(gpu.get("gcn") for gpu in pci.element.all("gpu")) else DISPLAY
+    if pci.holds("gpu") and not kind.startswith(gpus):
         message = f"it holds a <gpu>, but class {kind} is not a GPU (0x03...)"
         return Level.WARN, message, "older releases (2.21) ignore the GPU if sysfs does not know it"
     return None

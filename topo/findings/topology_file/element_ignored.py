@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements and attributes that NCCL does not read: unknown ones, and known ones in a place where it does not look."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from railgauge.topo.findings.cards.topology_file import ELEMENT_IGNORED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.inspected_file import as_written
-from railgauge.topo.findings.topology_file.known_attributes import ATTRIBUTES, MARKS
+from railgauge.topo.findings.topology_file.known_attributes import ATTRIBUTES, MARKS, RCCL_ATTRIBUTES
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.topo_file import HOLDS
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.placed_element import PlacedElement
+from railgauge.topo.xml.topology_file import is_rccl
 
 
 def _check(file: Machine) -> Iterator[Finding]:
@@ -20,7 +21,7 @@ def _check(file: Machine) -> Iterator[Finding]:
     for placed in as_written(file).elements:
         strangers = [inner for outer, inner in pairwise((*placed.around, placed.element)) if _skipped(inner, outer)]
         if not strangers:
-            yield from _attributes(placed, told)
+            yield from _attributes(placed, told, RCCL_ATTRIBUTES if is_rccl(file.topology) else {})
         elif strangers[0] is placed.element:
             yield from _element(placed, told)
 
@@ -39,8 +40,8 @@ def _element(placed: PlacedElement, told: set[str]) -> Iterator[Finding]:
         yield RULE.at(placed, Level.INFO, f"<{placed.name}>: unknown to NCCL, ignored")
 
 
-def _attributes(placed: PlacedElement, told: set[str]) -> Iterator[Finding]:
-    known = (*ATTRIBUTES.get(placed.name, ()), *MARKS)
+def _attributes(placed: PlacedElement, told: set[str], more: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+    known = (*ATTRIBUTES.get(placed.name, ()), *more.get(placed.name, ()), *MARKS)
     for key, value in placed.element.attributes:
         name = f"{placed.name} {key}"
         if key not in known and name not in told:

@@ -5,7 +5,7 @@ import os
 import shlex
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.files.compression import is_archive
+from railgauge.topo.files.compression import is_archive, unpack
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.machine import Machine, inspected
 from railgauge.topo.xml import topology_file
@@ -32,9 +32,11 @@ def as_written(file: Machine) -> Topology:
 def _topology_bytes(path: str) -> bytes:
     """The bytes of a file; InputError if it is unreadable, or another kind of source for --from."""
     if not _names_machine(path):
-        data = read_bytes(path, MAX_BYTES)
+        data = read_bytes(path, MAX_BYTES, packed=True)
         if not is_archive(data):
             return data
+        if (plain := unpack(data, path)).lstrip().startswith(b"<"):
+            return plain
     dump = f"railgauge topo dump --from {shlex.quote(path)} -o FILE"
     raise InputError(f"a machine, not a topology file; write one with: {dump}", path)
 

@@ -36,4 +36,6 @@ ATTRIBUTES = {
         "plane",
     ),
 }
+RCCL_ATTRIBUTES = {"gpu": ("gcn", "arch")}
+"""What RCCL's xml.cc reads besides, of files of its version."""
 MARKS = ("keep",)  # NCCL's own mark while it trims

@@ -4,7 +4,7 @@
 from collections import Counter
 
 from railgauge.topo.machine import Machine
-from railgauge.topo.values.pci_class import DISPLAY
+from railgauge.topo.values.pci_class import GPUS
 from railgauge.topo.xml.placed_element import PlacedElement
 
 
@@ -19,7 +19,7 @@ def gpus(file: Machine) -> dict[tuple[str, int], PlacedElement]:
 def sm(placed: PlacedElement) -> int:
     """The compute capability of the GPU that an element is or belongs to, 0 if not in the file."""
     gpu = placed.nearest("gpu")
-    return PlacedElement(element=gpu, around=()).number("sm") or 0 if gpu else 0
+    return PlacedElement(element=gpu, around=()).number("sm") or 0 if gpu and not gpu.get("gcn") else 0
 
 
 def count(link: PlacedElement) -> int:
@@ -29,7 +29,7 @@ def count(link: PlacedElement) -> int:
 
 def to_gpu(link: PlacedElement) -> bool:
     """Whether a <nvlink> ends at a GPU by its class (`ncclTopoAddNvLinks`)."""
-    return (link.get("tclass") or "").startswith(DISPLAY)
+    return (link.get("tclass") or "").startswith(GPUS)
 
 
 def totals(file: Machine) -> Counter[tuple[str, int]]:

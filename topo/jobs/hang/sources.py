@@ -15,6 +15,7 @@ from itertools import chain
 from typing import IO, Any, cast
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.files.compression import BlockStream, is_archive, plain
 from railgauge.topo.files.input_file import BLOCK, blocks
 from railgauge.topo.files.json_value import json_value
@@ -26,7 +27,6 @@ from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
 from railgauge.topo.jobs.hang.stacks import Stacks
-from railgauge.topo.values.number import natural
 
 MOST_MEMBERS = 1 << 17
 JSON = re.compile(rb'\s*\{\s*"')
@@ -58,16 +58,9 @@ class Sources:
         self._read = 0
 
     def add(self, path: str) -> None:
-        """Read a file, a pipe, an archive, all files of a folder, or those of a pattern that no shell expanded."""
-        if not os.path.isdir(path):
-            for one in (path,) if os.path.lexists(path) else sorted(glob(path), key=natural) or (path,):
-                self._guarded(self._any, blocks(one), one)
-            return
-        for folder, folders, names in os.walk(path):
-            folders.sort(key=natural)
-            for name in sorted((name for name in names if not name.startswith(".")), key=natural):
-                whole = os.path.join(folder, name)
-                self._guarded(self._any, blocks(whole), whole)
+        """Read a file, a pipe, an archive, or all files of a folder or a pattern."""
+        for name in named_files([path]):
+            self._guarded(self._any, blocks(name), name)
 
     def add_report(self, report: bytes, path: str) -> None:
         """Read what RAS answered."""
@@ -151,7 +144,7 @@ class Sources:
         self._read += 1
 
     def _archive(self, content: Iterable[bytes], path: str) -> None:
-        stream: Any = io.BufferedReader(BlockStream(content), BLOCK)
+        stream = io.BufferedReader(BlockStream(content), BLOCK)
         try:
             with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for count, member in enumerate(tar):

@@ -93,14 +93,14 @@ def read_ib_settings(environment: Mapping[str, str]) -> IbSettings:
 
 
 def passed_over(device: RdmaDevice, port: RdmaPort, settings: IbSettings, verbs: Verbs) -> str | None:
-    """Why NCCL does not use a port; None when it does."""
+    """Why NCCL does not use a port; None when it does. One whose state nobody looked for counts as up."""
     if verbs.reason is None and device.name not in verbs.names:
         return "not listed by libibverbs"
     if error := verbs.device(device.name).error:
         return f"libibverbs cannot open it: {error}"
-    if not port.is_active:
+    if not port.is_active and (port.state or port.looked):
         return f"port state is {port.state}" if port.state else "port state unknown"
-    if port.link_layer not in LINK_LAYERS:
+    if port.link_layer not in LINK_LAYERS and (port.link_layer or port.looked):
         return f"link layer is {port.link_layer or 'unknown'}"
     if not settings.hca.takes(device.name, port.number):
         return "excluded by NCCL_IB_HCA"

@@ -61,13 +61,12 @@ def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic
     if not nics:
         names = choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME"))
         nics = tuple(_socket(read_nic(reader, name), dev) for dev, name in enumerate(names))
-        remarks += why_no_addresses(reader)
+        remarks += () if getattr(reader, "pasted", ()) else why_no_addresses(reader)
     if not nics:
         remarks.append(_no_interface(reader, environment.get("NCCL_SOCKET_IFNAME")))
     remarks += _bare(nics)
-    remarks += [
-        f"{nic.name}: speed unknown, assumed {NET_UNKNOWN_MBPS // 1000} Gb/s" for nic in nics if nic.speed_mbps is None
-    ]
+    if unknown := [nic.name for nic in nics if nic.speed_mbps is None]:
+        remarks.append(f"{', '.join(unknown)}: speed unknown, assumed {NET_UNKNOWN_MBPS // 1000} Gb/s")
     return nics, tuple(remarks)
 
 
@@ -98,6 +97,10 @@ def _ib_nics(
     nics = tuple(_ib_nic(reader, port, gdr) for port, (gdr, _) in zip(ports, direct, strict=True))
     remarks = [*hca_remarks(settings.hca, ((one.name, port.number) for one in devices for port in one.ports))]
     remarks += _unused(devices, settings, verbs)
+    if assumed := [port.name for port in ports if port.rdma_port.state is None]:
+        remarks.append(f"port state of {', '.join(assumed)} unknown, assumed ACTIVE")
+    if getattr(reader, "pasted", ()):  # of what an output does not have nobody expects a warning each
+        return nics, remarks
     if unknown := [nic.name for nic in nics if nic.max_connections is None]:
         remarks.append(f"maxconn of {', '.join(unknown)} omitted: {verbs.reason or 'not reported by libibverbs'}")
     if whys := [why for gdr, why in direct if gdr is None]:

@@ -64,6 +64,8 @@ def scan(
         warnings += [origin(topo_file, root), *differences(topo_file, found, chosen, nics)]
     if not chosen and not numa:
         warnings.append("no NUMA node in sysfs: cores are unknown")
+    if is_pasted(reader):
+        return Scan(topology=topology, warnings=tuple(dict.fromkeys(warnings)))
     warnings += detection.unsaid
     warnings += [f"PCI device {bus_id} is not in sysfs: its CPU is unknown" for bus_id in detection.unknown]
     warnings += [
@@ -74,6 +76,11 @@ def scan(
     return Scan(topology=topology, warnings=tuple(dict.fromkeys(warnings)))
 
 
+def is_pasted(reader: Reader) -> bool:
+    """Whether a machine is made of other tools' outputs: of what those do not have nobody expects a warning each."""
+    return bool(getattr(reader, "pasted", ()))
+
+
 def _gpus(
     reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None
 ) -> tuple[tuple[NvmlGpu, ...], tuple[NvmlGpu, ...], list[str]]:
@@ -82,6 +89,7 @@ def _gpus(
     if gpus is not None and nvml is not None and "error" in nvml:
         raise UnavailableError(f"--gpus needs NVML: {nvml['error']}")
     found, problems = read_gpus(nvml, reader.facts("cuda"))
+    problems = () if is_pasted(reader) else problems
     left_out = _unlisted(reader, found)
     problems = tuple(problem for problem in problems if not any(problem in line for line in left_out))
     chosen, remarks = visible(found, gpus, environment.get("CUDA_VISIBLE_DEVICES"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bandwidth of links in NCCL's model, in GB/s.
 
-Figures from src/graph/topo.h and `kvDictPciGen` of topo.cc, NCCL 2.30.
+Figures from src/graph/topo.h and `kvDictPciGen` of topo.cc, NCCL 2.30; of XGMI from RCCL's topo.h.
 """
 
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Node
@@ -24,6 +24,8 @@ PCI_LANES_UNKNOWN = 16
 NET_UNKNOWN_MBPS = 10_000  # a NIC whose speed is unreadable, 0 or -1 (virtio)
 NVLINK = ((100, 40.1), (90, 20.6), (87, 20.0), (86, 12.0), (70, 20.0), (60, 18.0))  # GB/s a link from that sm on
 NVLINK_OLDER = 20.0
+XGMI = (("gfx95", 48.0), ("gfx94", 48.0), ("gfx90a", 36.0))  # GB/s a link: RCCL's topo.h, MI350, MI300, MI200
+XGMI_OLDER = 24.0
 INTEL = ((0xCF, 40.0), (0x8F, 22.0), (0x55, 10.0))  # QPI or UPI between two sockets by model, family 6
 INTEL_OLDER = 6.0
 AMD = 16.0
@@ -45,9 +47,14 @@ def nvlink(sm: int) -> float:
     return next((speed for least, speed in NVLINK if sm >= least), NVLINK_OLDER)
 
 
+def xgmi(gfx: str) -> float:
+    """One XGMI link of a GPU of that architecture (RCCL's `ncclTopoXGMISpeed`)."""
+    return next((speed for name, speed in XGMI if gfx.startswith(name)), XGMI_OLDER)
+
+
 def nvlink_count(card: Node, gb_per_s: float) -> int:
-    """How many NVLinks of a card give this bandwidth."""
-    return round(gb_per_s / nvlink(card.sm or 0))
+    """How many NVLinks, or XGMI links, of a card give this bandwidth."""
+    return round(gb_per_s / (xgmi(card.gfx) if card.gfx else nvlink(card.sm or 0)))
 
 
 def between_cpus(arch: str | None, vendor: str | None, family: int, model: int) -> float:

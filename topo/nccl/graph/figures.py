@@ -62,6 +62,12 @@ def nvlinks(count: int, sm: int) -> Figure:
     return Figure(count * each, f"{each:g} GB/s NVLinks of sm {sm}", count=count)
 
 
+def xgmi(count: int, gfx: str) -> Figure:
+    """XGMI links of a GPU of that architecture, as RCCL has them."""
+    each = bandwidth.xgmi(gfx)
+    return Figure(count * each, f"{each:g} GB/s XGMI links of {gfx}", count=count)
+
+
 def c2c(count: int, mb_per_s: int) -> Figure:
     """The chip-to-chip links between a GPU and its CPU."""
     return Figure(count * mb_per_s / 1000, f"{mb_per_s / 1000:g} GB/s chip-to-chip links", count=count)

@@ -16,7 +16,7 @@ from railgauge.topo.link_state.verdict import Key
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.number import strtol, whole
-from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
+from railgauge.topo.values.pci_class import GPUS, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.placed_element import host_of
 from railgauge.topo.xml.topology import PciRate, Topology
@@ -122,8 +122,8 @@ def _kind(pci: Element) -> EndpointKind:
 
 
 def _kind_of(pci_class: str, *, switch: bool) -> EndpointKind:
-    kinds = (
-        (DISPLAY, EndpointKind.GPU),
+    kinds: tuple[tuple[str | tuple[str, ...], EndpointKind], ...] = (
+        (GPUS, EndpointKind.GPU),
         (NETWORK, EndpointKind.NIC),
         (NVSWITCH, EndpointKind.OTHER),
         (NVLINK_BRIDGE, EndpointKind.OTHER),
@@ -215,12 +215,17 @@ def _nvlinks(gpu: Element, key: Key, bus_id: str) -> NvlinkGpu:
     for link in gpu.all("nvlink"):
         number, kind = strtol(link.get("count") or "") or 0, link.get("tclass") or ""
         total += number
-        switched = switched and not kind.startswith((DISPLAY, NVLINK_BRIDGE))
-        if kind.startswith(DISPLAY) and (target := link.get("target")) is not None:
+        switched = switched and not kind.startswith((*GPUS, NVLINK_BRIDGE))
+        if kind.startswith(GPUS) and (target := link.get("target")) is not None:
             other = key[0], to_number(target)
             peers[other] = peers.get(other, 0) + number
     return NvlinkGpu(
-        key=key, bus_id=bus_id, sm=strtol(gpu.get("sm") or "") or 0, count=total, peers=peers, switched=switched
+        key=key,
+        bus_id=bus_id,
+        sm=0 if gpu.get("gcn") else strtol(gpu.get("sm") or "") or 0,
+        count=total,
+        peers=peers,
+        switched=switched,
     )
 
 

@@ -46,9 +46,9 @@ class Node:
     """One node. `id` is as NCCL 2.30 logs it (GPU/0-1b000); `index` counts the nodes of a kind in order of creation.
 
     What a kind does not have is None: dev (GPU: NVML index; NET: plugin index; HOST: the rank), rank, sm (90 for 9.0),
-    gdr, bus_id; name, port and asic of a NET (its card, by GUID); vendor and arch of a CPU. `cpus`: the cores of a
-    CPU node, or those a HOST rank may run on; empty when unknown. `device`: vendor, device and subsystem ids of a PCI
-    switch in one number; of a CPU family and model (`family_and_model`).
+    gfx (AMD's architecture), gdr, bus_id; name, port and asic of a NET (its card, by GUID); vendor and arch of a CPU.
+    `cpus`: the cores of a CPU node, or those a HOST rank may run on; empty when unknown. `device`: vendor, device and
+    subsystem ids of a PCI switch in one number; of a CPU family and model (`family_and_model`).
     """
 
     id: str
@@ -58,6 +58,7 @@ class Node:
     dev: int | None = None
     rank: int | None = None
     sm: int | None = None
+    gfx: str | None = None
     gdr: bool | None = None
     bus_id: str | None = None
     name: str | None = None

@@ -20,7 +20,7 @@ from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilde
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.numa_node import NumaNode
-from railgauge.topo.values.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
+from railgauge.topo.values.pci_class import GPUS, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.values.printable import inline
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.placed_element import host_of
@@ -135,7 +135,7 @@ def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
 def _is_switch(pci: Element) -> bool:
     """NCCL's `kvDictPciClass`: anything but an NVSwitch, POWER bridge, GPU or NIC counts as a PCI switch."""
     kind = pci.get("class") or ""
-    return not kind.startswith((NVSWITCH, NVLINK_BRIDGE, DISPLAY, NETWORK))
+    return not kind.startswith((NVSWITCH, NVLINK_BRIDGE, *GPUS, NETWORK))
 
 
 def _device_number(pci: Element, path: str | None) -> int:
@@ -146,12 +146,13 @@ def _device_number(pci: Element, path: str | None) -> int:
 def _add_gpu(
     scope: _Scope, pci: Element, gpu: Element, parent: str, system: int, number: int, count: int, speed: Figure
 ) -> None:
-    builder, path, sm = scope.builder, scope.path, gpu.integer("sm", scope.path, 0)
+    builder, path, gfx = scope.builder, scope.path, gfx_name(gpu.get("gcn"))
+    sm = None if gfx else gpu.integer("sm", scope.path, 0)  # of RCCL it is the number of compute units
     dev = gpu.integer("dev", path, len(builder.of_kind(NodeKind.GPU)))
     bus_id = pci.require("busid", path)
     card = builder.find(NodeKind.DEV, system, number)
     if card is None:
-        card = builder.add(NodeKind.DEV, system, number, gpu.line, path, dev=dev, sm=sm, bus_id=bus_id)
+        card = builder.add(NodeKind.DEV, system, number, gpu.line, path, dev=dev, sm=sm, gfx=gfx, bus_id=bus_id)
         builder.wire(card, parent, LinkKind.PCI, speed)
     elif count == 0:
         raise InputError(f"bus id {bus_id} already has a GPU", path, gpu.line)
@@ -165,10 +166,16 @@ def _add_gpu(
         dev=dev,
         rank=rank if rank >= 0 else None,
         sm=sm,
+        gfx=gfx,
         gdr=gpu.integer("gdr", path, 0) != 0,
         bus_id=bus_id,
     )
     builder.wire(card, node, LinkKind.LOC, UNLIMITED)
+
+
+def gfx_name(gcn: str | None) -> str | None:
+    """RCCL's name of a GPU's architecture: "gfx942"; older files have a number, 908, or HIP's 910 for gfx90a."""
+    return inline(gcn if gcn.startswith("gfx") else f"gfx{'90a' if gcn == '910' else gcn}") if gcn else None
 
 
 def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
@@ -239,9 +246,10 @@ def _card(scope: _Scope, wire: Element, number: int, system: int) -> str:
 
 def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
     builder, card = scope.builder, _card(scope, wire, number, system)
-    speed = figures.nvlinks(wire.count("count", scope.path), builder.node(card).sm or 0)
+    count, gpu = wire.count("count", scope.path), builder.node(card)
+    speed = figures.xgmi(count, gpu.gfx) if gpu.gfx else figures.nvlinks(count, gpu.sm or 0)
     kind = wire.get("tclass") or ""
-    if kind.startswith("0x03"):
+    if kind.startswith(GPUS):
         remote = builder.find(NodeKind.DEV, system, to_number(wire.require("target", scope.path)))
         if remote is not None:
             builder.connect(card, remote, LinkKind.NVL, speed)

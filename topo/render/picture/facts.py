@@ -62,7 +62,7 @@ def cores_text(cpus: tuple[int, ...]) -> str:
 
 def _gpu_name(inventory: MachineFacts | None, node: Node) -> str:
     gpu = inventory.gpu(node.bus_id) if inventory else None
-    return gpu.name.removeprefix("NVIDIA ") if gpu and gpu.name else gpu_family(node.sm)
+    return gpu.name.removeprefix("NVIDIA ") if gpu and gpu.name else node.gfx or gpu_family(node.sm)
 
 
 def _port(system: System, inventory: MachineFacts | None, nic: Node, net: Node) -> str:

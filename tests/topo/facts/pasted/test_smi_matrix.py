@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.compare import smi_matrix
 from railgauge.topo.errors import InputError
+from railgauge.topo.facts.pasted import smi_matrix
 
-SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
+SAMPLES = Path(__file__).parents[5] / "shared" / "samples"
 SEEN = {  # columns, cells, CPU affinity of GPU0, what it is to NIC0 or to the first NIC column
     "smi-topo-2x5090-phb-and-p2p.tabs.txt": (2, 4, "0-63", None),
     "smi-topo-a100-4gpu-2nic.tabs.txt": (6, 36, "16-31,80-95", "SYS"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import InputError
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,5}m")  # of which copying may lose the first character
 LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
 CELLS = re.compile(rf"{LETTERS}+")
 NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have merged
@@ -52,6 +52,15 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
         raise InputError(f"has a header line but no row of {columns[0]}: nothing to compare", name, start + 1)
     nics = {found[1]: found[2] for line in lines[start + 1 :] if (found := NIC_LINE.match(line))}
     return SmiMatrix(columns=columns, cells=cells, affinities=affinities, nics=nics)
+
+
+def has_matrix(text: str) -> bool:
+    """Whether the text has a header and a row of the matrix; that of topo -p2p has other letters beside X."""
+    try:
+        found = loads(text)
+    except InputError:
+        return False
+    return len(found.columns) == 1 or any(letter != "X" for letter in found.cells.values())
 
 
 def _is_header(line: str) -> bool:

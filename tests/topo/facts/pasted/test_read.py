@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of output is told by its content, and gives the records that the live reader would give."""
+
+import pytest
+from tests.topo.facts.pasted import texts
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.machine_facts import MachineFacts
+from railgauge.topo.facts.pasted.read import read
+from railgauge.topo.facts.sources.nvml import NvlinkFabric
+from railgauge.topo.findings.node.rules import RULES, check
+from railgauge.topo.machine import load_machine, recorded
+
+
+def facts(*pasted):
+    return MachineFacts(CaptureReader(read([("a.txt", text.encode()) for text in pasted])))
+
+
+def machine(*pasted):
+    return recorded(CaptureReader(read([("a.txt", text.encode()) for text in pasted])))
+
+
+def levels(*pasted):
+    found = {}
+    for one in check(machine(*pasted), RULES):
+        found.setdefault(one.id, set()).add(str(one.level))
+    return found
+
+
+@pytest.mark.parametrize("tool", texts.ALL)
+def test_a_kind_is_told_by_content_in_any_surrounding(tool):
+    text = texts.ALL[tool]
+    wrapped = text if tool in ("hwloc",) else f"user@node:~$ some command\n\x1b[1m{text}\x1b[0m\nuser@node:~$ \n"
+    assert read([("x", wrapped.encode())]).manifest["pasted"] == [tool]
+
+
+@pytest.mark.parametrize("tool", texts.ALL)
+def test_what_an_output_does_not_say_is_unknown_with_it_as_the_reason(tool):
+    found = [one for one in check(machine(texts.ALL[tool]), RULES) if one.id in ("memlock-low", "gpu-memory-errors")]
+    assert {str(one.level) for one in found} <= {"UNKNOWN"} or tool == "nvidia-smi -q"
+    reader = CaptureReader(read([("x", texts.ALL[tool].encode())]))
+    assert reader.facts("shared_memory") == {"error": f"/dev/shm: not in the output of {tool}"}
+
+
+def test_text_without_any_of_the_outputs_is_bad_input():
+    with pytest.raises(InputError, match="neither a topology file, a capture nor output of nvidia-smi"):
+        read([("notes.txt", b"GPU 3 looks bad\n")])
+
+
+def test_one_unknown_text_among_others_is_named():
+    with pytest.raises(InputError, match=r"b\.txt: neither"):
+        read([("a.txt", texts.IBSTAT.encode()), ("b.txt", b"loss 2.3")])
+
+
+def test_gpus_of_nvidia_smi_q():
+    first, second = facts(texts.SMI_Q).gpus
+    assert (first.bus_id, first.sm, first.name, first.mig) == ("0000:1b:00.0", 90, "NVIDIA H100 80GB HBM3", False)
+    assert first.fabric == NvlinkFabric(state=3, status=0, clique=None, cluster=None)
+    assert second.fabric == NvlinkFabric(state=2, status=None, clique=None, cluster=None)
+
+
+def test_health_of_nvidia_smi_q():
+    health = facts(texts.SMI_Q).gpu_health.gpus[0]
+    assert health.ecc["sram_uncorrected_volatile"] == 2
+    assert (health.ecc["dram_uncorrected_volatile"], health.pcie_replays, health.temperature_c) == (1, 3, 34)
+    assert health.remapped_rows == {"corrected": 0, "uncorrected": 1, "pending": 1, "failed": 0}
+    assert health.power_mw == {"limit": 700_000, "draw": 71_200}
+    assert health.persistence is True
+
+
+def test_link_of_nvidia_smi_q():
+    link = facts(texts.SMI_Q).function("0000:1b:00.0").link
+    assert (link.gt_per_s, link.lanes, link.max_gt_per_s, link.max_lanes) == (32.0, 8, 32.0, 16)
+
+
+def test_findings_of_nvidia_smi_q():
+    found = levels(texts.SMI_Q)
+    assert "FAIL" in found["fabric-not-ready"]
+    assert found["nvlink-missing"] == {"UNKNOWN"}
+    assert "FAIL" in found["gpu-row-remap"] | found["gpu-memory-errors"]
+
+
+def test_gpu_without_nvlinks_among_others_fails():
+    columns = [f"GPU{i}" for i in range(8)]
+    rows = "\n".join(
+        f"{row}\t" + "\t".join("X" if row == one else "SYS" if "GPU2" in (row, one) else "NV18" for one in columns)
+        for row in columns
+    )
+    found = [one for one in check(machine("\t" + "\t".join(columns) + "\n" + rows), RULES) if one.level == "FAIL"]
+    assert [(one.id, one.evidence["count"], one.evidence["usual"]) for one in found] == [("nvlink-missing", 0, 18)]
+    assert found[0].message == "GPU2: 0 NVLinks; most GPUs of this kind have 18"
+
+
+def test_nvlinks_of_pairs_are_direct():
+    first, second, alone = facts(texts.TOPO_M).gpus
+    assert (first.nvlinks, second.nvlinks) == (((second.bus_id, 18),), ((first.bus_id, 18),))
+    assert alone.nvlinks == ()
+
+
+def test_the_table_of_nvidia_smi():
+    found = facts(texts.SMI)
+    assert [(gpu.bus_id, gpu.sm) for gpu in found.gpus] == [("0000:1b:00.0", 90), ("0000:43:00.0", 90)]
+    assert (found.gpus[0].name, found.cuda) == ("NVIDIA H100 80GB HBM3", "12.4")
+
+
+def test_colours_that_lost_their_first_character():
+    coloured = texts.TOPO_M.replace("        GPU0", "\t[4mGPU0").replace("NUMA ID", "NUMA ID[0m")
+    assert [gpu.index for gpu in facts(coloured).gpus] == [0, 1, 2]
+
+
+def test_nvlink_states():
+    found = facts(texts.NVLINK_S).gpus
+    assert [[link.up for link in gpu.links] for gpu in found] == [[True, True], [True, False]]
+    assert levels(texts.NVLINK_S)["nvlink-missing"] == {"WARN"}
+
+
+def test_p2p_statuses():
+    first, second = facts(texts.P2P).gpus
+    assert (first.p2p, second.p2p) == (((1, 1, 1),), ((0, 0, 0),))
+
+
+def test_lspci_places_devices_and_their_links():
+    found = facts(texts.LSPCI)
+    nic, gpu = found.function("0000:18:00.0"), found.function("0000:1b:00.0")
+    switch = ("pci0000:15", "0000:15:01.0", "0000:16:00.0")
+    assert nic.path == (*switch, "0000:17:00.0", "0000:18:00.0")
+    assert gpu.path == (*switch, "0000:17:01.0", "0000:1b:00.0")
+    assert (nic.link.lanes, nic.link.max_lanes, nic.driver, nic.numa) == (8, 16, "mlx5_core", 0)
+    assert (nic.pci_class, nic.vendor, nic.device) == ("0x020700", "0x15b3", "0x1021")
+    assert (gpu.pci_class, gpu.vendor) == ("0x030200", "0x10de")
+    assert found.gpus[0].sm == 90
+    root = found.pci_config["0000:15:01.0"]
+    assert (root.acs, root.port, root.whole) == (0b0011101, 4, True)
+
+
+def test_findings_of_lspci():
+    found = levels(texts.LSPCI)
+    assert found["acs-enabled"] & {"WARN", "FAIL"}
+    assert found["pcie-link-degraded"] & {"WARN", "FAIL"}
+    assert found["nvlink-missing"] == {"UNKNOWN"}
+
+
+def test_lspci_without_bridges_does_not_place():
+    text = "\n".join(line for line in texts.LSPCI.splitlines() if not line.startswith("\t") and "bridge" not in line)
+    found = facts(text)
+    assert not found.function("0000:1b:00.0").placed
+    assert levels(text)["vm-flat-topology"] == {"UNKNOWN"}
+
+
+def test_tree_of_lspci():
+    found = facts(texts.LSPCI_TV)
+    assert found.function("0000:44:00.1").path == (
+        "pci0000:40",
+        "0000:40:01.1",
+        "0000:41:00.0",
+        "0000:42:01.0",
+        "0000:44:00.1",
+    )
+    assert found.function("0000:a1:00.0").path == ("pci0000:a0", "0000:a0:01.0", "0000:a1:00.0")
+    assert [(gpu.bus_id, gpu.sm) for gpu in found.gpus] == [("0000:43:00.0", 80), ("0000:a1:00.0", 80)]
+    assert machine(texts.LSPCI_TV).paths.wired("GPU/0-43000", "NET/0-0").type == "PIX"
+
+
+def test_ports_of_ibstat():
+    up, down = facts(texts.IBSTAT).rdma
+    assert (up.name, up.hca_type, up.firmware, up.sys_image_guid) == (
+        "mlx5_0",
+        "MT4129",
+        "28.39.1002",
+        "946d:ae03:0090:7832",
+    )
+    port = up.ports[0]
+    assert (port.state, port.rate_gbps, port.link_layer, port.lid, port.sm_lid) == ("ACTIVE", 400, "InfiniBand", 13, 1)
+    assert (down.ports[0].state, down.ports[0].physical_state) == ("DOWN", "Polling")
+    assert levels(texts.IBSTAT)["ib-port-down"] == {"FAIL"}
+
+
+def test_ports_of_ibstatus():
+    port = facts(texts.IBSTATUS).rdma[0].ports[0]
+    assert (port.state, port.rate_gbps, port.width, port.speed, port.lid) == ("ACTIVE", 200, 4, "HDR", 13)
+
+
+def test_ports_of_ibv_devinfo():
+    found = facts(texts.DEVINFO)
+    port = found.rdma[0].ports[0]
+    assert (port.state, port.rate_gbps, port.link_layer, port.physical_state) == ("ACTIVE", 100, "Ethernet", "LinkUp")
+    assert [(gid.index, gid.gid[-9:], gid.roce_version) for gid in port.gids] == [
+        (0, "fe30:9a0d", 1),
+        (3, "0a00:0007", 2),
+    ]
+    assert found.verbs.device("mlx5_0").port(1).active_mtu == 1024
+
+
+def test_gids_of_show_gids_and_their_holes():
+    port = facts(texts.SHOW_GIDS).rdma[0].ports[0]
+    assert [(gid.index, gid.roce_version, gid.netdev) for gid in port.gids] == [(4, 1, "net1"), (7, 2, "net1")]
+    assert (port.gid_table_length, port.link_layer, port.looked) == (8, "Ethernet", False)
+    assert "PASS" not in levels(texts.SHOW_GIDS)["gid-table-holes"]
+
+
+def test_interfaces_of_ibdev2netdev():
+    first, second = facts(texts.IBDEV2NETDEV).rdma
+    assert (first.bus_id, first.ports[0].netdev) == ("0000:1a:00.0", "ibs1")
+    assert (second.bus_id, second.ports[0].netdev) == ("0000:1b:00.1", "enp27s0f1np1")
+
+
+def test_addresses():
+    found = {one.name: one for one in facts(texts.IP_ADDR).interfaces}
+    assert (found["eno1"].addresses, found["eno1"].prefix, found["eno1"].mtu) == (("10.1.2.3", "fe80::1"), 24, 9000)
+    assert machine(texts.IP_ADDR).interface_names == ("lo", "eno1")
+
+
+def test_xid_of_a_kernel_log():
+    found = facts(texts.DMESG).kernel_log
+    assert [(event.code, event.device) for event in found.events] == [(79, "0000:1b:00")]
+
+
+def test_hwloc():
+    found = facts(texts.HWLOC)
+    assert (found.host.name, found.function("0000:34:00.0").numa, found.function("0000:80:00.0").numa) == (
+        "node7",
+        0,
+        1,
+    )
+    assert (found.gpus[0].bus_id, found.gpus[0].sm) == ("0000:34:00.0", 70)
+    assert (found.rdma[0].bus_id, found.rdma[0].ports[0].state) == ("0000:80:00.0", "ACTIVE")
+    assert [node.cpus for node in machine(texts.HWLOC).topology.numa] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+
+
+def test_hwloc_accepts_no_entities():
+    bomb = texts.HWLOC.replace('"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY a "b">]>')
+    with pytest.raises(InputError):
+        read([("x.xml", bomb.encode())])
+
+
+def test_several_outputs_are_one_machine():
+    found = facts(texts.LSPCI, texts.NVLINK_S.split("GPU 1")[0], texts.IBSTAT.split("CA 'mlx5_1'")[0])
+    (gpu,), (nic,) = found.gpus, found.rdma
+    assert (gpu.bus_id, len(gpu.links), nic.bus_id) == ("0000:1b:00.0", 2, "0000:18:00.0")
+    assert found.function(gpu.bus_id).parent == "0000:17:01.0"
+
+
+def test_several_names_of_load_machine(tmp_path):
+    for name, text in (("smi.txt", texts.TOPO_M), ("ib.txt", texts.IBSTAT)):
+        (tmp_path / name).write_text(text)
+    both = load_machine([str(tmp_path / "smi.txt"), str(tmp_path / "ib.txt")])
+    assert both.topology == load_machine(str(tmp_path)).topology
+    assert [net.name for net in both.system.nets] == ["mlx5_0"]  # mlx5_1 is down
+    assert both.system.nets[0].gdr is False

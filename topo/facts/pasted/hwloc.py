@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hwloc's XML (lstopo topo.xml): NUMA nodes, PCI devices and what they are. Formats 1.x, 2.x and 3.x.
+
+hwloc has the speed that a PCI link runs at in GB/s alone, which does not say how wide it is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.facts.pasted import gpu_models
+from railgauge.topo.facts.pasted.host import PastedHost
+from railgauge.topo.values.busid import is_bus_id
+from railgauge.topo.values.cpuset import from_mask
+from railgauge.topo.values.spans import listed
+
+TOPOLOGY = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE topology[^>\[]*>\s*)?<topology\b", re.DOTALL
+)
+PCI_TYPE = re.compile(r"([0-9a-f]{4})(?: \[([0-9a-f]{4}):([0-9a-f]{4})\](?: \[([0-9a-f]{4}):([0-9a-f]{4})\])?)?")
+ROOT_BUS = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")
+STATES = {"1": "1: DOWN", "2": "2: INIT", "3": "3: ARMED", "4": "4: ACTIVE", "active": "4: ACTIVE", "down": "1: DOWN"}
+X86 = (
+    "processor\t: 0\nvendor_id\t: {CPUVendor}\ncpu family\t: {CPUFamilyNumber}\nmodel\t\t: {CPUModelNumber}\n"
+    "model name\t: {CPUModel}"
+)
+HOST_FILES = {
+    "HostName": "/proc/sys/kernel/hostname",
+    "OSRelease": "/proc/sys/kernel/osrelease",
+    "DMIProductName": "/sys/class/dmi/id/product_name",
+    "DMISysVendor": "/sys/class/dmi/id/sys_vendor",
+}
+MOST = 200_000
+"""Elements: hwloc's largest test has 30,000."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Object:
+    """One <object>: its attributes, and its infos by name."""
+
+    attributes: Mapping[str, str]
+    infos: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str:
+        return self.attributes.get(name, "")
+
+
+def is_hwloc(data: bytes) -> bool:
+    """Whether the bytes begin as hwloc's XML does."""
+    return TOPOLOGY.match(data[:65_536]) is not None
+
+
+def read(data: bytes, path: str, host: PastedHost) -> str:
+    """Add the machine; InputError with the line where it is not well-formed."""
+    reading = _Reading(host, path)
+    reading.run(data)
+    return "hwloc"
+
+
+class _Reading:
+    """One run over the text: the objects that are open, outermost first."""
+
+    def __init__(self, host: PastedHost, path: str) -> None:
+        self._host, self._path = host, path
+        self._open: list[_Object | None] = []
+        self._count = 0
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.EntityDeclHandler = self._refuse_entity
+
+    def run(self, data: bytes) -> None:
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise InputError(
+                f"not well-formed XML: {expat.ErrorString(error.code)}", self._path, error.lineno
+            ) from error
+
+    def _refuse_entity(self, *_: object) -> None:
+        raise InputError("entities are not accepted", self._path, self._parser.CurrentLineNumber)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._count += 1
+        if self._count > MOST:
+            raise InputError(f"more than {MOST} elements", self._path, self._parser.CurrentLineNumber)
+        self._open.append(_Object(attributes=attributes) if name == "object" else None)
+        if name == "info" and len(self._open) > 1 and (above := self._open[-2]):
+            above.infos[attributes.get("name", "")] = attributes.get("value", "")
+        elif name == "object":
+            self._object(self._open[-1] or _Object(attributes={}))
+
+    def _end(self, _: str) -> None:
+        closed = self._open.pop()
+        if closed is None:
+            return
+        kind = closed.get("type")
+        if kind in ("Machine", "Package", "Socket"):
+            self._infos(closed.infos)
+        elif kind == "OSDev":
+            self._os_device(closed)
+
+    def _object(self, one: _Object) -> None:
+        kind = one.get("type")
+        if kind == "NUMANode" and one.get("os_index").isdecimal():
+            self._host.numa[int(one.get("os_index"))] = _cores(one.get("cpuset"))
+        elif kind in ("PCIDev", "Bridge") and is_bus_id(one.get("pci_busid")[-12:]):
+            self._function(one)
+
+    def _function(self, one: _Object) -> None:
+        function = self._host.function(one.get("pci_busid")[-12:].lower())
+        around = [above for above in self._open[:-1] if above]
+        bridge = around[-1] if around and around[-1].get("type") == "Bridge" else None
+        function.above = bridge.get("pci_busid")[-12:].lower() if bridge else ""
+        if not function.above:
+            root = ROOT_BUS.match(bridge.get("bridge_pci") if bridge else "")
+            function.root_bus = f"{root[1][-4:]}:{root[2]}" if root else function.bus_id[:7]
+        if kind := PCI_TYPE.match(one.get("pci_type").lower()):
+            function.pci_class = f"0x{kind[1]}00"
+            ids = [f"0x{part}" if part else None for part in kind.groups()[1:]]
+            function.vendor, function.device, function.subsystem_vendor, function.subsystem_device = ids
+        function.numa = next(
+            (node for above in reversed(around) if (node := _node(above.get("nodeset"))) is not None), None
+        )
+
+    def _infos(self, infos: Mapping[str, str]) -> None:
+        for name, path in HOST_FILES.items():
+            if infos.get(name):
+                self._host.files[path] = infos[name]
+        if {"CPUVendor", "CPUFamilyNumber", "CPUModelNumber"} <= infos.keys():
+            self._host.files["/proc/cpuinfo"] = X86.format_map({"CPUModel": "", **infos})
+
+    def _os_device(self, one: _Object) -> None:
+        name, infos = one.get("name"), one.infos
+        holder = next((above for above in reversed(self._open) if above and above.get("pci_busid")), None)
+        bus_id = holder.get("pci_busid")[-12:].lower() if holder else ""
+        if "NodeGUID" in infos:
+            self._rdma(name, bus_id, infos)
+        elif "Address" in infos:
+            self._host.interface(name).update({"mac": infos["Address"], "bus_id": bus_id})
+        elif infos.get("GPUModel") and bus_id in self._host.functions:
+            function = self._host.functions[bus_id]
+            function.name = infos["GPUModel"]
+
+    def _rdma(self, name: str, bus_id: str, infos: Mapping[str, str]) -> None:
+        device = self._host.device(name)
+        device.bus_id = bus_id or None
+        device.files["node_guid"] = infos["NodeGUID"]
+        if "SysImageGUID" in infos:
+            device.files["sys_image_guid"] = infos["SysImageGUID"]
+        for key, value in infos.items():
+            found = re.fullmatch(r"Port(\d{1,3})(State|LID|GID(\d{1,4}))", key)
+            if found is None:
+                continue
+            port = device.port(int(found[1]))
+            if found[3] and found[3].isdecimal():
+                port.gids[int(found[3])] = (value, None, None)
+            elif found[2] == "State" and value.lower() in STATES:
+                port.files["state"] = STATES[value.lower()]
+            elif found[2] == "LID":
+                port.files["lid"] = value
+        self._host.rdma_listed = True
+
+
+def gpu_capability(name: str, device: str | None) -> tuple[int, int] | None:
+    """The compute capability of a GPU by hwloc's or lspci's name of it, or by its PCI id."""
+    return gpu_models.of_product(name) or gpu_models.of_chip(name) or gpu_models.of_id(device)
+
+
+def _cores(mask: str) -> str:
+    """Hwloc's mask of cores ("0x000000ff,0xffffffff", "0xf...f" for all) as a list; "" if it is none."""
+    try:
+        return listed(from_mask(",".join(part.removeprefix("0x") or "0" for part in mask.split(","))))
+    except ValueError:
+        return ""
+
+
+def _node(mask: str) -> int | None:
+    """The NUMA node of a set of one; None of another."""
+    try:
+        nodes = from_mask(",".join(part.removeprefix("0x") or "0" for part in mask.split(","))) if mask else ()
+    except ValueError:
+        return None
+    return nodes[0] if len(nodes) == 1 else None

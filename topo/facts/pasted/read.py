@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recognises pasted outputs by content, and makes one machine of them."""
+
+from collections.abc import Callable, Sequence
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.facts.capture import Capture
+from railgauge.topo.facts.pasted import (
+    hwloc,
+    ip_addr,
+    lspci,
+    lspci_tree,
+    rdma_tools,
+    smi_links,
+    smi_matrix,
+    smi_p2p,
+    smi_query,
+    smi_table,
+)
+from railgauge.topo.facts.pasted.build import build
+from railgauge.topo.facts.pasted.host import PastedHost
+from railgauge.topo.facts.pasted.smi_matrix import COLOUR
+from railgauge.topo.facts.sources.kernel_events import KernelEvents
+
+LARGEST = 64 << 20
+"""Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
+KINDS = (
+    "nvidia-smi (also topo -m, topo -p2p, -q, -L, nvlink -s), lspci (-vvv, -nn, -tv), hwloc (XML), ibstat, ibstatus, "
+    "ibv_devinfo, show_gids, ibdev2netdev, ip -j addr, dmesg"
+)
+
+
+def _read_matrix(text: str, host: PastedHost) -> str:
+    """The matrix of `nvidia-smi topo -m`; several of one host would contradict each other, so the first counts."""
+    if not smi_matrix.has_matrix(text):
+        return ""
+    host.matrix = host.matrix or smi_matrix.loads(text)
+    return "nvidia-smi topo -m"
+
+
+def _read_kernel_log(text: str, host: PastedHost) -> str:
+    events = KernelEvents()
+    events.read(text.encode("utf-8", "replace"))
+    if not events.of_kernel and not events.facts():
+        return ""
+    host.kernel_log = {"source": "dmesg", "lines": events.lines, "events": events.facts(), "missing": ""}
+    return "dmesg"
+
+
+Read = Callable[[str, PastedHost], str]
+"""Adds what a text says to the host; the name of the output, "" if the text has none of it."""
+READERS: tuple[Read, ...] = (
+    _read_matrix,
+    smi_p2p.read,
+    smi_query.read,
+    smi_links.read,
+    smi_table.read,
+    lspci.read,
+    lspci_tree.read,
+    rdma_tools.read_ibstat,
+    rdma_tools.read_ibstatus,
+    rdma_tools.read_ibv_devinfo,
+    rdma_tools.read_show_gids,
+    rdma_tools.read_ibdev2netdev,
+    ip_addr.read,
+)
+
+
+def read(sources: Sequence[tuple[str, bytes]]) -> Capture:
+    """The machine that some outputs of one host describe, given as (path, content).
+
+    InputError for a text that has none of the outputs that are read.
+    """
+    host = PastedHost()
+    for path, data in sources:
+        tools = _recognised(path, data, host)
+        if not tools:
+            raise InputError(f"neither a topology file, a capture nor output of {KINDS}", path)
+        host.tools += [tool for tool in tools if tool not in host.tools]
+    return build(host)
+
+
+def _recognised(path: str, data: bytes, host: PastedHost) -> list[str]:
+    if len(data) > LARGEST:
+        raise InputError(f"larger than {LARGEST >> 20} MiB", path)
+    if hwloc.is_hwloc(data):
+        return [hwloc.read(data, path, host)]
+    text = COLOUR.sub("", data.decode("utf-8", "replace")).replace("\r", "").replace("\xa0", " ")
+    tools = [tool for read_one in READERS if (tool := read_one(text, host))]
+    return tools or [tool for tool in (_read_kernel_log(text, host),) if tool]

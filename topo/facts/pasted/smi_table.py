@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of `nvidia-smi` alone: GPUs by index with names and bus ids, the driver's release.
+
+| NVIDIA-SMI 550.54.15     Driver Version: 550.54.15      CUDA Version: 12.4     |
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |           0 |
+"""
+
+import re
+
+from railgauge.topo.facts.pasted.host import PastedHost
+from railgauge.topo.values.busid import from_nvml
+
+GPU = re.compile(
+    r"\|\s+(\d{1,3})\s+(\S.{1,60}?)\s+(?:On|Off|N/A)?\s*\|\s+([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s"
+)
+RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+CUDA Version: (\d{1,2})\.(\d)")
+
+
+def read(text: str, host: PastedHost) -> str:
+    """Add the GPUs; a name that the table cut off ("...") is not taken."""
+    rows = GPU.findall(text)
+    for index, name, bus_id in rows:
+        gpu = host.gpu(int(index))
+        gpu["pci"] = from_nvml(bus_id)
+        if not name.endswith("..."):
+            gpu.setdefault("name", name)
+    if rows and (found := RELEASES.search(text)):
+        host.driver, host.cuda = found[1], int(found[2]) * 1000 + int(found[3]) * 10
+    return "nvidia-smi" if rows else ""
