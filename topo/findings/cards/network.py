@@ -60,9 +60,15 @@ SOCKET_IFNAME_NOMATCH = Card(
     shows=("NCCL WARN Bootstrap : no socket interface found", "NCCL WARN NET/Socket : no interface found"),
     patterns=(
         Pattern(
-            r"no (?:socket )?interface found|Socket creation failed",
+            r"(?i)no (?:socket |IP |usable listening )?interface found|Socket creation failed"
+            r"|failed to find .*interface",
             FAIL,
             "NCCL finds no interface to connect to the other ranks",
+        ),
+        Pattern(
+            r"(?:address|family \d+)\b.* is neither AF_INET",
+            FAIL,
+            "a rank was given an address that is none: a peer found no interface, as NCCL_SOCKET_IFNAME names none there",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/177",),
@@ -96,11 +102,19 @@ RAIL_UNREACHABLE = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error 12\b|RETRY_EXC_ERR|error 5\b|WR_FLUSH)",
+            r"Got completion.*(?:error |status=)(?:IBV_WC_RETRY_EXC_ERR\()?12\b|RETRY_EXC_ERR"
+            r"|transport retry counter exceeded",
             FAIL,
             "a NIC's messages were not acknowledged: its peer is not reachable, or packets are lost",
         ),
-        Pattern(r"ibv_modify_qp failed.*Network is unreachable", FAIL, "a NIC has no route to the GID of its peer"),
+        Pattern(
+            r"Got completion.*(?:error |status=)(?:IBV_WC_WR_FLUSH_ERR\()?5\b|WR_FLUSH_ERR",
+            FAIL,
+            "a NIC dropped what was queued, because the connection had failed: the cause is an earlier error, or NICs "
+            "of one host that cannot reach each other",
+            follows=True,
+        ),
+        Pattern(r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)", FAIL, "a NIC has no route to the GID of its peer"),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/2013", "https://github.com/NVIDIA/nccl/issues/1933"),
 )

@@ -29,12 +29,16 @@ SHM_TOO_SMALL = Card(
     patterns=(
         Pattern(
             r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
-            r"|failed to extend /dev/shm/",
+            r"|failed to extend|Bus error.*nccl-",
             FAIL,
             "/dev/shm is full",
         ),
         Pattern(
-            r"Error while creating shared memory segment", WARN, "a segment in /dev/shm was not created", general=True
+            r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map .*shm)",
+            FAIL,
+            "a segment in /dev/shm was not created, most often because /dev/shm is full",
+            general=1,
+            follows=True,
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/290", "https://github.com/pytorch/ci-infra/issues/490"),
@@ -76,7 +80,7 @@ MEMLOCK_LOW = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_(?:reg_mr\w*|create_cq|create_qp)\b.*Cannot allocate memory",
+            r"ibv_(?:reg_mr\w*|create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory",
             FAIL,
             "memory cannot be registered with the NIC: the process's limit on locked memory is too low",
         ),
@@ -127,9 +131,11 @@ NUMA_SYSCALLS_BLOCKED = Card(
     ),
     patterns=(
         Pattern(
-            r"attaching to shared memory segment.*No such file",
+            r"attaching to shared memory segment(?!.*No space left)|shmutils\S* +Call to open failed: No such file",
             FAIL,
-            "a rank cannot attach to the shared memory of another one of the same host: they do not share /dev/shm",
+            "a rank cannot attach to the shared memory of another one of the same host: they do not share /dev/shm, or "
+            "one has it through CUDA (cuMem host) and the other does not (NCCL_CUMEM_HOST_ENABLE=0 on all makes them "
+            "equal)",
         ),
         Pattern(
             r"cuMem host allocations do not appear to be working",

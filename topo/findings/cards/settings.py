@@ -58,6 +58,13 @@ NCCL_SETTING_INVALID = Card(
             WARN,
             "NCCL does not understand the value of a setting: it uses the default",
         ),
+        Pattern(
+            r"\b(?:RC|N)CCL_\w+|environment|User asked for|[mM](?:in|ax)CTAs|splitShare|Invalid \S+ \d+ \(m|token|entries except"
+            r"|netGdrLevel|Setting \S+ to|capping|ignor(?:ed|ing)\b",
+            WARN,
+            "NCCL does not take a setting as it is written",
+            general=2,
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1008",),
 )
