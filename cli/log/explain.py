@@ -101,6 +101,7 @@ def _log(
     for content in contents:
         for block in whole_lines(content):
             log.read(block)
+        log.end_file()
     if log.empty:
         raise InputError(
             "neither NCCL log lines nor a flight record: run the job with NCCL_DEBUG=INFO (and "

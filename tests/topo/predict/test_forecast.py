@@ -10,6 +10,7 @@ import pytest
 from benchmarks.predict.__main__ import MEASURED, compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from railgauge.topo.predict.slow_links import slow_links
 from tests.topo.predict.planned import plan, planned
 
 from railgauge.topo.channels.graph import Channel
@@ -25,7 +26,6 @@ from railgauge.topo.predict.comparison import ForecastComparison
 from railgauge.topo.predict.fabric import Fabric, FabricKind
 from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.load import of_channels
-from railgauge.topo.predict.slow_links import slow_links
 
 ANY = read_allowed({})
 RING = read_allowed({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})

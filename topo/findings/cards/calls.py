@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that fail in NCCL, RCCL and the programs around them, as their logs show (`log explain`)."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+from railgauge.topo.findings.card import FAIL, WARN, Card, Pattern
 
 CUDA_ARCH_MISSING = Card(
     id="cuda-arch-missing",
@@ -91,8 +91,8 @@ HOST_MEMORY_FULL = Card(
     shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
     patterns=(
         Pattern(
-            r"(?i)(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate|allocation failed|unable to alloc\w*|malloc of \d+|oom[- ]kill"
-            r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow",
+            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate|allocation failed|unable to alloc\w*|malloc of \d+|oom[- ]kill"
+            r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
             FAIL,
             "host memory cannot be allocated",
             common=True,
@@ -151,6 +151,7 @@ CUDA_FAILURE = Card(
             r"uncorrectable ECC|NVLink (?:error|was detected)|fallen off the bus|GPU is lost|hardware stack error",
             FAIL,
             "the GPU itself reports an error",
+            common=True,
         ),
         Pattern(
             r"hipIpc|cudaIpc|CUDA IPC|IPC handle|cuMemImport|cuMemExport|cuMemMap|ncclCuMem|cuIpc",

@@ -87,9 +87,7 @@ DUPLICATE_GPU = Card(
         "NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1 ...",
     ),
     patterns=(
-        Pattern(
-            r"Duplicate GPU detected|[Mm]ultiple [Rr]anks (?:are )?using the same", FAIL, "two ranks use one GPU"
-        ),
+        Pattern(r"Duplicate GPU detected|[Mm]ultiple [Rr]anks (?:are )?using the same", FAIL, "two ranks use one GPU"),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/horovod/horovod/issues/3929"),
 )
@@ -142,7 +140,11 @@ P2P_UNSUPPORTED = Card(
             FAIL,
             "CUDA gives no peer access between two GPUs",
         ),
-        Pattern(r"No transport found|has no transport for|Could not find transport|no transport for (?:send|recv)", FAIL, "no transport connects two ranks"),
+        Pattern(
+            r"No transport found|has no transport for|Could not find transport|no transport for (?:send|recv)",
+            FAIL,
+            "no transport connects two ranks",
+        ),
         Pattern(
             r"P2P is disabled between", WARN, "the driver gives no peer access between two GPUs that are connected"
         ),

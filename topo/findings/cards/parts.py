@@ -99,6 +99,21 @@ EFA_PROVIDER_MISSING = Card(
     ),
     links=("https://github.com/aws/aws-ofi-nccl/issues/889", "https://github.com/NVIDIA/nccl/issues/229"),
 )
+EFA_WITHOUT_GDR = Card(
+    id="efa-without-gdr",
+    title="GPUDirect RDMA is not used through libfabric (EFA)",
+    levels=(WARN,),
+    about=(
+        "The OFI plugin and EFA's driver decide it: the instance type, the driver's release, and FI_EFA_USE_DEVICE_RDMA "
+        "for old ones. No module of NVIDIA's has to be loaded."
+    ),
+    remedy=(
+        "use an instance type whose EFA has RDMA read (p4d and later), a current EFA installer, and FI_EFA_USE_DEVICE_RDMA=1 "
+        "with old releases"
+    ),
+    sure="fi_info -p efa -c FI_HMEM in the container",
+    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/AWS Libfabric/0",),
+)
 PLUGIN_FAILED = Card(
     id="plugin-failed",
     title="A plugin of NCCL reports an error",
@@ -109,7 +124,9 @@ PLUGIN_FAILED = Card(
     ),
     remedy="update or remove the plugin (NCCL_NET_PLUGIN=none as a test); it has to fit the release of NCCL and its library",
     sure="NCCL_DEBUG=INFO: the lines with NET/Plugin, TUNER/Plugin and PROFILER/Plugin",
-    shows=("nccl_net_ofi_domain_get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid argument",),
+    shows=(
+        "nccl_net_ofi_domain_get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid argument",
+    ),
     patterns=(
         Pattern(
             r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)|libfabric:\d+.*<(?:critical|warn)>.*(?:fail|error|invalid)",
@@ -118,8 +135,8 @@ PLUGIN_FAILED = Card(
             general=1,
         ),
         Pattern(
-            r"(?i)plugin|tuner|profiler|inspector|rocprofiler|NPKit|nvtx|RMA backend|No network devices|Network returned 0"
-            r"|Unknown device code",
+            r"(?i:plugin|tuner|profiler|inspector|rocprofiler|NPKit|nvtx|RMA backend|No network devices|Network returned 0"
+            r"|Unknown device code)",
             WARN,
             "a plugin of NCCL reports an error, or cannot be used",
             general=2,
@@ -134,7 +151,12 @@ COLLNET_FAILED = Card(
     remedy="NCCL_COLLNET_ENABLE=0, or check the SHARP daemon (sharpd, sharp_am) and the plugin's release",
     shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
     patterns=(
-        Pattern(r"(?i)collnet|sharp|msccl|coll_net|proxyConnect: re(?:q|sp)Size", WARN, "an offload of collectives does not work", general=2),
+        Pattern(
+            r"(?i:collnet|sharp|msccl|coll_net|proxyConnect: re(?:q|sp)Size)",
+            WARN,
+            "an offload of collectives does not work",
+            general=2,
+        ),
     ),
 )
 GIN_FAILED = Card(
@@ -146,8 +168,8 @@ GIN_FAILED = Card(
     shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
     patterns=(
         Pattern(
-            r"(?i)\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]|Memory (?:resume|suspend)"
-            r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation found|signal|\bput\b|NVSHMEM|registration|regist(?:er|ration) ",
+            r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]|Memory (?:resume|suspend)"
+            r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation found|signal|\bput\b|NVSHMEM|registration|regist(?:er|ration) )",
             FAIL,
             "memory for sending from kernels cannot be registered or used",
             general=2,
@@ -163,11 +185,11 @@ INVALID_USAGE = Card(
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
         Pattern(
-            r"(?i)argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank|device count|argument"
+            r"(?i:argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank|device count|argument"
             r"|config|comm\w*|usage|peer|color|count|value of|pointer|size|number of ranks|scope|parameter|handle|window|op\w*)\b"
             r"|improper usage|has already been destroyed|ncclInvalid(?:Usage|Argument)|corrupted comm object|not initialized via"
             r"|should be (?:positive|in)|must (?:be|pass)|before the previous operation|invalig|illegal to|not within valid range|cannot be captured|is NULL|too old\b|backwards compatible|too many async|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|cannot be called"
-            r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev|uninitialized",
+            r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev|uninitialized)",
             FAIL,
             "the program calls NCCL in a way that is not allowed",
             general=2,
@@ -183,9 +205,9 @@ SYSTEM_CALL_FAILED = Card(
     shows=("proxy.cc:1600 NCCL WARN Call to pthread_create failed : Resource temporarily unavailable",),
     patterns=(
         Pattern(
-            r"(?i)call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap|unlink|could not map|unable to open"
+            r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap|unlink|could not map|unable to open"
             r"|failed to (?:open|read|write|set cpu|get|create|close|load)|dlv?sym|message queue|random|unhandled system error|ncclSystemError|timed? ?out"
-            r"|shm(?:_open| close)|shared memory|gdr_|gdrcopy|\bUDS\b|pthread_join|join thread|ipcsocket|could not (?:open|read|retrieve|determine)|error reading|file descriptor",
+            r"|shm(?:_open| close)|shared memory|gdr_|gdrcopy|\bUDS\b|pthread_join|join thread|ipcsocket|could not (?:open|read|retrieve|determine)|error reading|file descriptor)",
             FAIL,
             "a system call of NCCL failed",
             general=2,
@@ -202,7 +224,7 @@ SOCKET_FAILED = Card(
     shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
     patterns=(
         Pattern(
-            r"(?i)socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname|network address|unique ?id|wrong magic",
+            r"(?i:socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname|network address|unique ?id|wrong magic)",
             FAIL,
             "NCCL's sockets between ranks fail",
             general=2,
@@ -219,8 +241,8 @@ TOPOLOGY_UNUSABLE = Card(
     shows=("graph/topo.cc:300 NCCL WARN Could not find NET with id 3",),
     patterns=(
         Pattern(
-            r"(?i)^graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome|\bnics?\b|\bxml"
-            r"|system hostHashes|intra ?(?:node|proc|ranks)|local ?rank|nLocals|channels? upper",
+            r"(?i:^graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome|\bnics?\b|\bxml"
+            r"|system hostHashes|intra ?(?:node|proc|ranks)|local ?rank|nLocals|channels? upper)",
             FAIL,
             "NCCL does not understand the machine's topology or finds no channels in it",
             general=2,
@@ -233,7 +255,11 @@ RAS_TROUBLE = Card(
     levels=(INFO,),
     about="RAS watches a job beside its collectives; what fails in it does not stop the job.",
     shows=("ras/ras.cc:400 NCCL WARN RAS thread terminating",),
-    patterns=(Pattern(r"(?i)\bras\b|\bras/|ras_|^ras", INFO, "RAS, which watches the job, has trouble of its own", general=2),),
+    patterns=(
+        Pattern(
+            r"(?i:\bras\b|\bras/|ras_|^ras)", INFO, "RAS, which watches the job, has trouble of its own", general=2
+        ),
+    ),
 )
 NCCL_INTERNAL = Card(
     id="nccl-internal",
@@ -244,9 +270,9 @@ NCCL_INTERNAL = Card(
     shows=("proxy.cc:300 NCCL WARN Active list loop at element 3",),
     patterns=(
         Pattern(
-            r"(?i)internal error|ncclInternalError|internal check failed|list loop|pool|proxy|out of bounds?|has bugs|unknown (?:device|error|command|proto\w*|algo\w*|type|op\w*)"
+            r"(?i:internal error|ncclInternalError|internal check failed|list loop|pool|proxy|out of bounds?|has bugs|unknown (?:device|error|command|proto\w*|algo\w*|type|op\w*)"
             r"|unexpected|inconsistent|mismatch|corrupt|clique|refcn?t|\bkernel\b|enqueue|\bplan\b|no algorithm|\bwork\b|mixed|overflow|bug\b"
-            r"|multiple (?:ends|starts)|group creation|not aligned|strong stream|stream is not|async ?job|PARAM:|allgather|exchange|node of type|channels?\b",
+            r"|multiple (?:ends|starts)|group creation|not aligned|strong stream|stream is not|async ?job|PARAM:|allgather|exchange|node of type|channels?\b)",
             FAIL,
             "a check inside NCCL failed",
             general=2,
@@ -286,7 +312,9 @@ JOB_FAILED = Card(
         "stands in an earlier line, or in the log of another rank."
     ),
     remedy="run with NCCL_DEBUG=WARN and read the first WARN in time, over the logs of all ranks",
-    shows=("run.cu:99: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details)'",),
+    shows=(
+        "run.cu:99: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details)'",
+    ),
     patterns=(
         Pattern(
             r"Test (?:NCCL|CUDA) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError|nccl(?:Unhandled\w+|System|Internal|Remote)Error"

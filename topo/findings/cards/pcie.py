@@ -47,7 +47,7 @@ ACS_ENABLED = Card(
         Pattern(
             r"Got completion.*(?:error |status=)(?:IBV_WC_LOC_PROT_ERR\()?4\b|LOC_PROT_ERR",
             FAIL,
-            "a NIC was not allowed to access memory (local protection error), often because of PCIe ACS",
+            "a NIC was not allowed to access memory (status 4, local protection error), often because of PCIe ACS",
         ),
     ),
     links=(

@@ -24,14 +24,17 @@ SHM_TOO_SMALL = Card(
         "NCCL WARN Call to posix_fallocate failed : No space left on device",
         "NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes",
         "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-KWfVyt (size 5967872)",
+        "Signal: Bus error (7)",
     ),
-    hints=("Signal: Bus error (7)",),
     patterns=(
         Pattern(
             r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
-            r"|failed to extend|Bus error.*nccl-",
+            r"|failed to extend",
             FAIL,
             "/dev/shm is full",
+        ),
+        Pattern(
+            r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1
         ),
         Pattern(
             r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map .*shm)",

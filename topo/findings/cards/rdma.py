@@ -83,7 +83,7 @@ IB_ERRORS_RISING = Card(
         Pattern(
             r"Got completion.*(?:error |status=)(?:IBV_WC_RNR_RETRY_EXC_ERR\()?13\b|RNR_RETRY_EXC",
             FAIL,
-            "a NIC's peer had no receive posted (RNR): the other rank stands still or has ended",
+            "a NIC's peer had no receive posted (status 13, RNR): the other rank stands still or has ended",
         ),
         Pattern(
             r"Got completion|Unsupported completion status|ibv_poll_cq",
@@ -272,7 +272,12 @@ GID_INDEX_INVALID = Card(
             "a NIC's driver does not support a connection by the GID that was chosen (RoCE version, VLAN or software "
             "device)",
         ),
-        Pattern(r"ibv_modify_qp failed", FAIL, "two NICs cannot connect by the GIDs that were chosen", general=1),
+        Pattern(
+            r"ibv_modify_qp failed(?!.*(?:No such device|unreachable|No route|timed out|Invalid argument|not supported"
+            r"|\b(?:19|22|95|101|110|113)\b))",
+            FAIL,
+            "two NICs cannot connect by the GIDs that were chosen",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/769", "https://github.com/NVIDIA/nccl/issues/426"),
 )

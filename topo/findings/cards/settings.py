@@ -51,7 +51,7 @@ NCCL_SETTING_INVALID = Card(
     passes="NCCL reads every NCCL_* that is set as it is written",
     reads=("NCCL_* of the environment", "NCCL_CONF_FILE or ~/.nccl.conf", "/etc/nccl.conf"),
     shows=("NCCL INFO Invalid value on for NCCL_IB_DISABLE, using default 0.",),
-    hints=("NCCL INFO NCCL_IB_TIMEOUT set by environment to 18. (it was written as 022)",),
+    hints=("NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.",),
     patterns=(
         Pattern(
             r"Invalid value .* for NCCL_\w+",

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Card, Pattern, cards
 
-
 OF_A_FAULT = 1
 """The most general words that are of one fault; others are of a part of NCCL."""
 

@@ -13,7 +13,7 @@ from railgauge.topo.files.lines import LONGEST
 
 INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
-    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
+    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ (?:PCI|NVL|XGMI)|cuMem |RAS "
     rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN|ERROR"
     rb"|failure|version)"
 )
@@ -22,7 +22,9 @@ OTHER = (
     rb"(?:Watchdog caught|Warning: couldn't|MR with error|_NOT_PERMITTED|XML Import|MISMATCH|Avg bus|'nvidia_peermem'"
     rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
-    rb"|match with driver|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
+    rb"|match with driver|Last error:[^\n]*\n[^\n]*|nccl(?:Unhandled|System|Internal|Remote|Invalid)\w+|NCCL error"
+    rb"|detected by watchdog|Timeout at NCCL|DistBackendError|fi_getinfo|\[\d\d?\] (?:INFO |[\w./+-]+:\d+ WARN )"
+    rb"|out of memory|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
 )
 """The words of other programs, and those of NCCL whose header was lost in copying."""
 VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"
@@ -42,6 +44,7 @@ def lines_with(patterns: Iterable[re.Pattern[bytes]], block: bytes) -> Iterator[
         end = 0
         while found := pattern.search(block, end):
             begins.add(block.rfind(b"\n", 0, found.start()) + 1)
+            begins.add(block.rfind(b"\n", 0, found.end()) + 1)  # a line and the one below it
             end = _end_of_line(block, found.end())
     for begin in sorted(begins):
         yield block[begin : min(_end_of_line(block, begin), begin + LONGEST)]

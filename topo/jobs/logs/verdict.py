@@ -19,6 +19,12 @@ RDMA_WORDS = {
     "unneeded": "all ranks are on one node: no network is used",
     "unknown": "whether RDMA is used is not in the log",
 }
+UNDECIDED_WORDS = {
+    "no": "RDMA is not used, which matters only if the job has other nodes: the log shows none",
+    "chosen": "RDMA is chosen, which matters only if the job has other nodes: the log shows none",
+    "partly": "RDMA is chosen by some ranks only, which matters only if the job has other nodes: the log shows none",
+}
+"""Where only one node, and no connection to another, is in the log."""
 GDR_WORDS = {
     "yes": "GPUDirect RDMA is used",
     "partly": "GPUDirect RDMA is used for some of them and not for others",
@@ -59,6 +65,15 @@ def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
     return "no" if log.without_rdma else "unknown"
 
 
+def _rdma_words(log: Log, rdma: str, *, network: bool) -> str:
+    """The sentence; of other nodes only where the log shows them."""
+    if network and not log.on_several_nodes:
+        return f"{'RDMA' if rdma == 'yes' else 'the network'} is used between ranks of one node"
+    if log.on_several_nodes:
+        return RDMA_WORDS[rdma]
+    return UNDECIDED_WORDS.get(rdma, RDMA_WORDS[rdma])
+
+
 def _gdr(log: Log, network: Counter[LoggedTraffic]) -> str:
     over_rdma = [GDR in one.via for one in network if not one.via.startswith(SOCKET)]
     if over_rdma:
@@ -76,7 +91,7 @@ def _text(log: Log, network: Counter[LoggedTraffic], rdma: str, gdr: str, found:
         for one, times in network.items():
             kinds[transport(one.via)] += times
         over = ", ".join(f"{kind} {times}" for kind, times in kinds.most_common())
-        said = [RDMA_WORDS[rdma] + (f" (sides of connections: {over})" if over else "")]
+        said = [_rdma_words(log, rdma, network=bool(network)) + (f" (sides of connections: {over})" if over else "")]
         if rdma in ("yes", "partly", "chosen") or gdr == "yes":
             said.append(GDR_WORDS[gdr])
     if averages := log.outputs.averages:
