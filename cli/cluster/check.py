@@ -98,7 +98,7 @@ def check(
         gathered = _gathered(nodes, hostfile, source, folder, kept, limits, wanted)
         if gathered is None:
             return  # rank 0 answers
-        report, examined = _examined(gathered.files, gathered.failed, expected)
+        report, examined = _examined(gathered.files, gathered.failed, expected, frozenset(wanted))
         reach, reached = _reached(examined, dict(gathered.files), gathered.asked, timeout_s)
     everything = folded_findings(examined, report, reached)
     found = tuple(one for one in everything if one.finding.id in wanted)
@@ -162,7 +162,7 @@ def _gathered(
 
 
 def _examined(
-    files: "list[NodeFile]", failed: "list[Unread]", expected: "Expectations"
+    files: "list[NodeFile]", failed: "list[Unread]", expected: "Expectations", only: frozenset[str]
 ) -> "tuple[Report, list[Examined]]":
     from railgauge.cli.cluster.progress import progress
     from railgauge.topo.findings.cluster.comparison import compare
@@ -170,7 +170,7 @@ def _examined(
     from railgauge.topo.findings.cluster.folder import read_files
 
     with progress("examining nodes", [name for name, _ in files]) as on_read:
-        nodes, unread = read_files(files, on_read, partial(examine_node, expected=expected))
+        nodes, unread = read_files(files, on_read, partial(examine_node, expected=expected, only=only))
     report = compare(nodes, [*failed, *unread])
     print_warnings(report.warnings)
     return report, [node.seen for node in nodes]

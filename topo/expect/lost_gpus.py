@@ -102,7 +102,8 @@ def _not_in_cuda(facts: MachineFacts) -> Iterator[LostDevice]:
     """With MIG CUDA lists one instance alone."""
     cuda = facts.reader.facts("cuda") or {}
     error = str(cuda.get("error", ""))
-    if any(gpu.mig for gpu in facts.gpus) or not (NO_DEVICE.search(error) or "gpus" in cuda):
+    answered = NO_DEVICE.search(error) if error else "gpus" in cuda
+    if any(gpu.mig for gpu in facts.gpus) or not answered:
         return
     listed = {from_nvml(str(one["pci"])) for one in cuda.get("gpus", ())}
     for gpu in facts.gpus:

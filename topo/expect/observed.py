@@ -12,7 +12,7 @@ from railgauge.topo.expect.key import DOWN
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_devices import gpus, nvswitches
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link
-from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
+from railgauge.topo.facts.sources.sysfs_infiniband import CLASS, RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 from railgauge.topo.link_state.pcie import Rate
 
@@ -67,6 +67,12 @@ def _gpus(facts: MachineFacts) -> Observed:
 
 def _nvswitches(facts: MachineFacts) -> Observed:
     return _of_machine(len(nvswitches(facts)) if facts.pci else None, NO_PCI)
+
+
+def _nics(facts: MachineFacts) -> Observed:
+    if not facts.rdma and not facts.reader.knows(CLASS):
+        return Observed(why=f"the RDMA devices were not read ({CLASS})")
+    return _of_machine(len(hardware(facts)), "")
 
 
 def _numa(facts: MachineFacts) -> Observed:
@@ -130,7 +136,7 @@ def _mtu(facts: MachineFacts, device: RdmaDevice, port: RdmaPort) -> str | None:
 
 LOOKS: Mapping[str, Look] = {
     "gpus": _gpus,
-    "nics": lambda facts: _of_machine(len(hardware(facts)), ""),
+    "nics": _nics,
     "nvswitches": _nvswitches,
     "numa": _numa,
     "product": lambda facts: _of_machine(facts.host.product, "the product name was not read (DMI)"),

@@ -91,11 +91,12 @@ def _connection(one: LoggedConnection) -> dict[str, Any]:
 
 
 def log_lines(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> Iterator[Line]:
-    """The explanation without its findings: a header, the verdict, and what is behind it, each part with an empty line
-    below.
+    """The explanation without its findings: a header where the log names a host, rank or release, the verdict, and
+    what is behind it, each part with an empty line below.
     """
-    yield line(log_header(log), Ink.HEADING)
-    yield line("")
+    if log.hosts or log.ranks or log.releases:
+        yield line(log_header(log), Ink.HEADING)
+        yield line("")
     parts = (
         ("", [verdict.text]),
         ("nodes", _nodes(log)),

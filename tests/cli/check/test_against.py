@@ -26,24 +26,25 @@ def test_the_text_folds_what_is_as_before():
     header, empty, *lines = done.stdout.splitlines()
     assert (header.split(":")[0], empty) == ("dgx-h100", "")
     assert lines[0] == "new since @dgx-h100-nic-x8:"
-    assert lines[1].startswith("WARN ib-port-down: mlx5_3:1: state DOWN")
+    assert lines[1].startswith("FAIL ib-port-down: mlx5_3:1: state DOWN")
     gone = lines.index("gone since @dgx-h100-nic-x8:")
-    assert lines[gone + 1].startswith("WARN pcie-link-degraded: 0000:18:00.0 runs with 8 lanes")
+    assert lines[gone + 1].startswith("FAIL pcie-link-degraded: 0000:18:00.0 runs with 8 lanes")
     assert lines[-2].startswith("unchanged, not counted: INFO mtu-mismatch; ")
-    assert lines[-1].endswith("; worse: none; gone: 1 WARN")
+    assert lines[-1].endswith("; worse: none; gone: 1 FAIL")
 
 
 def test_what_is_gone_is_told_in_brief_and_what_is_new_with_its_remedy():
     lines = against("@dgx-h100-port-down", "@dgx-h100-nic-x8").stdout.splitlines()[2:]
     gone = lines.index("gone since @dgx-h100-nic-x8:")
-    assert lines[2].startswith("    remedy: ")
+    assert lines[2].startswith("    effect: ")
+    assert lines[3].startswith("    remedy: ")
     assert lines[gone + 2].startswith("unchanged, not counted: ")
     assert not any(line.startswith(("    effect: ", "    remedy: ")) for line in lines[gone:])
 
 
 def test_what_is_unchanged_is_named_or_counted_and_not_both():
     same = against("@dgx-h100-port-down", "@dgx-h100-port-down").stdout.splitlines()[-2]
-    assert same.startswith("unchanged, not counted: WARN ib-port-down; INFO ")
+    assert same.startswith("unchanged, not counted: FAIL ib-port-down; INFO ")
     _, _, counted = same.rpartition("; ")
     assert {word for word in counted.replace(",", "").split() if word.isupper()} == {"PASS", "UNKNOWN"}
 

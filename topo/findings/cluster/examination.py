@@ -5,6 +5,7 @@ Rules about facts of individual nodes, such as counters, examine each node.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.topo.expect.expectations import NOTHING_EXPECTED, Expectations
@@ -18,6 +19,7 @@ from railgauge.topo.findings.cluster.fingerprint import fingerprint
 from railgauge.topo.findings.cluster.node import Recording
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node import host_id_collision, ib_errors_rising, shm_leftovers, shm_too_small
+from railgauge.topo.findings.node.rule import ComparisonRule, Rule
 from railgauge.topo.findings.node.rules import RULES, check
 from railgauge.topo.machine import Machine, load_machine, recorded
 from railgauge.topo.nccl.settings.interfaces import choose
@@ -29,6 +31,7 @@ VOLATILE = (
     shm_too_small.RULE,
     *(rule for rule in RULES if rule.card in in_area(Area.HEALTH)),
 )
+"""Rules about facts of individual nodes."""
 LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
 SHARED = ("gdr", "gpus", "host", "interfaces", "pci", "rdma", "verbs")
 """Facts that nodes of one fingerprint share."""
@@ -83,38 +86,51 @@ class Examined:
 
 
 _known: dict[tuple[str, str], tuple[Machine, tuple[Finding, ...]]] = {}
-"""By fingerprint and what is expected of all nodes."""
+"""By fingerprint, and what is expected of all nodes and asked."""
 
 
 def examine_node(
-    name: str, path: str, recording: Recording | None, *, expected: Expectations = NOTHING_EXPECTED
+    name: str,
+    path: str,
+    recording: Recording | None,
+    *,
+    expected: Expectations = NOTHING_EXPECTED,
+    only: frozenset[str] | None = None,
 ) -> Examined:
-    """Examine a node by its capture, or by the topology file if it is None. InputError if it is invalid."""
+    """Examine a node by its capture, or by the topology file if it is None. InputError if it is invalid.
+
+    `only`: the ids of the rules; None is all. """
     if recording is None:
         key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
-        known = key, str(expected)
-        shared = _known[known][1] if known in _known else _examined(known, load_machine(path), None)[1]
+        known = key, f"{expected} {sorted(only or ())}"
+        shared = _known[known][1] if known in _known else _examined(known, load_machine(path), _of(RULES, only))[1]
         return Examined(name=name, fingerprint=key, shared=shared, own=(), individual=Individual())
     capture, reader = recording
     key = fingerprint(capture)
-    known = key, str(expected)
+    known = key, f"{expected} {sorted(only or ())}"
     machine, shared = (
-        _known[known] if known in _known else _examined(known, replace(recorded(reader), expected=expected), reader)
+        _known[known]
+        if known in _known
+        else _examined(known, replace(recorded(reader), expected=expected), _of(LASTING, only))
     )
     mine = _as_individual(machine, reader)
     return Examined(
         name=name,
         fingerprint=key,
         shared=shared,
-        own=_nameless(check(mine, VOLATILE), mine),
+        own=_nameless(check(mine, _of(VOLATILE, only)), mine),
         individual=_individual(mine),
     )
 
 
 def _examined(
-    known: tuple[str, str], machine: Machine, reader: CaptureReader | None
+    known: tuple[str, str], machine: Machine, rules: Sequence[Rule | ComparisonRule]
 ) -> tuple[Machine, tuple[Finding, ...]]:
-    return _known.setdefault(known, (machine, _nameless(check(machine, LASTING if reader else RULES), machine)))
+    return _known.setdefault(known, (machine, _nameless(check(machine, rules), machine)))
+
+
+def _of(rules: Sequence[Rule | ComparisonRule], only: frozenset[str] | None) -> tuple[Rule | ComparisonRule, ...]:
+    return tuple(rule for rule in rules if only is None or rule.id in only)
 
 
 def _nameless(findings: tuple[Finding, ...], machine: Machine) -> tuple[Finding, ...]:

@@ -14,6 +14,7 @@ from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.machine import Machine
 
 HALF = 0.5  # of a link, from which on it is a fault as in pcie-link-degraded
+HIDDEN = ": no RDMA driver is loaded, or this container is given no RDMA device"
 COUNTS = ("gpus", "nics", "nvswitches")
 
 
@@ -24,12 +25,14 @@ def expectations(machine: Machine) -> Expectations:
 
 def _check(machine: Machine) -> Iterator[Finding]:
     wanted = expectations(machine).by_key
+    facts = machine.sources.of_all_gpus
+    found = [one for key in wanted for one in _judged(facts, key, wanted[key])]
+    yield from found
+    if found:
+        return
     met: dict[str, list[str]] = defaultdict(list)
     for key, one in wanted.items():
-        found = list(_judged(machine.sources.of_all_gpus, key, one))
-        yield from found
-        if not found:
-            met[one.source].append(f"{key} {words(one.value)}{_seen_on_pci(machine.sources.of_all_gpus, key, one)}")
+        met[one.source].append(f"{key} {words(one.value)}{_seen_on_pci(facts, key, one)}")
     for source, keys in met.items():
         yield RULE.finding(Level.PASS, machine.host, f"as expected ({source}): {', '.join(keys)}", expected_by=source)
 
@@ -97,7 +100,14 @@ def _worst(key: str, there: Mapping[str, int], wanted: Mapping[str, int]) -> Lev
 
 
 def _level(key: str, one: Expectation, value: str) -> Level:
+    if _may_be_hidden(key, one, value):
+        return Level.WARN
     return Level.FAIL if FAILS.get(key, _never)(words(one.value), value) else Level.WARN
+
+
+def _may_be_hidden(key: str, one: Expectation, value: str) -> bool:
+    """No RDMA device at all: its driver is not loaded, or this process is in a container that is given none."""
+    return key == "nics" and one.at_least and value == "0"
 
 
 def _never(_expected: str, _found: str) -> bool:
@@ -125,10 +135,11 @@ FAILS: Mapping[str, Callable[[str, str], bool]] = {
 
 def _unmet(key: str, one: Expectation, value: str, level: Level, devices: list[str]) -> Finding:
     of_devices = f" ({_listed(devices)})" if devices else ""
+    why = HIDDEN if _may_be_hidden(key, one, value) else ""
     return RULE.finding(
         level,
         key,
-        f"{value} found{of_devices}, {words(one.value)} expected ({one.source})",
+        f"{value} found{of_devices}, {words(one.value)} expected ({one.source}){why}",
         expected=words(one.value),
         found=value,
         expected_by=one.source,

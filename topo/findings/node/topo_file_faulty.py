@@ -10,12 +10,17 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.findings.topology_file import (
     busid_duplicate,
+    nvlink_missing,
     nvlink_self_target,
     pcie_bridge_bogus,
+    pcie_link_degraded,
 )
 from railgauge.topo.machine import Machine
 
-OF_THEIR_OWN = (pcie_bridge_bogus.RULE.id, nvlink_self_target.RULE.id, busid_duplicate.RULE.id)
+OF_THEIR_OWN = tuple(
+    module.RULE.id
+    for module in (busid_duplicate, nvlink_missing, nvlink_self_target, pcie_bridge_bogus, pcie_link_degraded)
+)
 
 
 def _check(machine: Machine) -> Iterator[Finding]:

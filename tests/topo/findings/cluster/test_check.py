@@ -70,7 +70,7 @@ def test_a_fault_names_its_node(tmp_path):
     for number in range(1, 4):
         fleets.write(tmp_path, f"gpu{number}", usual("dgx-h100"))
     fleets.write(tmp_path, "gpu4", usual("dgx-h100-nic-x8"))
-    assert (Level.WARN, "gpu4") in found(tmp_path, "pcie-link-degraded")
+    assert (Level.FAIL, "gpu4") in found(tmp_path, "pcie-link-degraded")
     assert Level.PASS not in {level for level, _ in found(tmp_path, "pcie-link-degraded")}
     assert (Level.WARN, "gpu4") in found(tmp_path, "nodes-differ")
 

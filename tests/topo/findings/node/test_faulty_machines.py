@@ -52,6 +52,12 @@ def links_between(name, one, other):
     return [number for number, link in enumerate(gpus[one]["links"]) if link.get("remote") == gpus[other]["pci"]]
 
 
+LAST_LINKS = [
+    (gpu, [links_between("a100-4gpu", gpu, peer)[-1] for peer in range(4) if peer != gpu]) for gpu in range(4)
+]
+"""Of each GPU, one link to each peer."""
+
+
 def process(**answers):
     return {"process": {"memlock_bytes": [-1, -1], "open_files": [65536, 65536], "numa_error": "", **answers}}
 
@@ -99,48 +105,48 @@ UUID = capture(DGX).facts["nvml"]["gpus"][0]["uuid"]
 GUID = "946d:ae03:0090:7832"
 NODES = {"/dev/null": ""} | {f"/dev/infiniband/uverbs{n}": "" for n in range(1, 9)}
 FAULTS = {
-    "NIC at x8": (DGX, {"files": link(NIC, 8)}, {("pcie-link-degraded", "WARN", NIC)}),
-    "NIC at x4": (DGX, {"files": link(NIC, 4)}, {("pcie-link-degraded", "WARN", NIC)}),
+    "NIC at x8": (DGX, {"files": link(NIC, 8)}, {("pcie-link-degraded", "FAIL", NIC)}),
+    "NIC at x4": (DGX, {"files": link(NIC, 4)}, {("pcie-link-degraded", "FAIL", NIC)}),
     "NIC in a slot of x8": (
         DGX,
         {"files": link(NIC, 8) | link(ABOVE, 8, most=True)},
-        {("pcie-link-degraded", "WARN", NIC)},
+        {("pcie-link-degraded", "FAIL", NIC)},
     ),
     "card of two ports at x8": (
         DGX,
         {"files": link("0000:29:00.0", 8) | link("0000:29:00.1", 8)},
-        {("pcie-link-degraded", "WARN", "0000:29:00.0")},
+        {("pcie-link-degraded", "FAIL", "0000:29:00.0")},
     ),
     "the only card, of two ports, at x8": (
         "pcie-no-switch",
         {"files": link("0000:38:00.0", 8) | link("0000:38:00.1", 8)},
-        {("pcie-link-degraded", "WARN", "0000:38:00.0")},
+        {("pcie-link-degraded", "FAIL", "0000:38:00.0")},
     ),
-    "NIC at a lower generation": (DGX, {"files": link(NIC, speed=16)}, {("pcie-link-degraded", "WARN", NIC)}),
+    "NIC at a lower generation": (DGX, {"files": link(NIC, speed=16)}, {("pcie-link-degraded", "FAIL", NIC)}),
     "NIC of a lower generation": (
         DGX,
         {"files": link(NIC, speed=16, most=True)},
-        {("pcie-link-degraded", "WARN", NIC)},
+        {("pcie-link-degraded", "FAIL", NIC)},
     ),
     "port above the NIC of a lower generation": (
         DGX,
         {"files": link(ABOVE, speed=16, most=True) | link(NIC, speed=16)},
-        {("pcie-link-degraded", "WARN", NIC)},
+        {("pcie-link-degraded", "FAIL", NIC)},
     ),
-    "GPU at x8": (DGX, {"files": link(GPU, 8)}, {("pcie-link-degraded", "WARN", GPU)}),
+    "GPU at x8": (DGX, {"files": link(GPU, 8)}, {("pcie-link-degraded", "FAIL", GPU)}),
     "port above the GPU of a lower generation": (
         DGX,
         {"files": link("0000:1a:00.0", speed=8, most=True)},
-        {("pcie-link-degraded", "WARN", GPU)},
+        {("pcie-link-degraded", "FAIL", GPU)},
     ),
-    "uplink of a switch at x8": (DGX, {"files": link(UPLINK, 8)}, {("pcie-link-degraded", "WARN", UPLINK)}),
+    "uplink of a switch at x8": (DGX, {"files": link(UPLINK, 8)}, {("pcie-link-degraded", "FAIL", UPLINK)}),
     "bridge of x1": (DGX, {"files": link(UPLINK, 1, 2.5, most=True)}, {("pcie-bridge-bogus", "FAIL", UPLINK)}),
     "6 of 18 NVLinks down": (
         DGX,
         {"facts": links_down(3, *range(6))},
         {("nvlink-missing", "WARN", "0000:61:00.0")},
     ),
-    "GPU without NVLinks": (DGX, {"facts": links_down(3, *range(18))}, {("nvlink-missing", "WARN", "0000:61:00.0")}),
+    "GPU without NVLinks": (DGX, {"facts": links_down(3, *range(18))}, {("nvlink-missing", "FAIL", "0000:61:00.0")}),
     "NVLink of a mesh down at one end": (
         MESH,
         {"facts": links_down(0, *links_between(MESH, 0, 3)[:1])},
@@ -149,9 +155,9 @@ FAULTS = {
     "port down": (
         DGX,
         {"files": port(0, state="1: DOWN", phys_state="2: Polling")},
-        {("ib-port-down", "WARN", "mlx5_0:1")},
+        {("ib-port-down", "FAIL", "mlx5_0:1")},
     ),
-    "port without a subnet manager": (DGX, {"files": port(0, state="2: INIT")}, {("ib-port-down", "WARN", "mlx5_0:1")}),
+    "port without a subnet manager": (DGX, {"files": port(0, state="2: INIT")}, {("ib-port-down", "FAIL", "mlx5_0:1")}),
     "port at the lowest rate": (
         DGX,
         {"files": port(0, rate="10 Gb/sec (4X SDR)")},
@@ -160,7 +166,7 @@ FAULTS = {
     "port that is down at the lowest rate": (
         DGX,
         {"files": port(0, state="1: DOWN", rate="10 Gb/sec (4X SDR)")},
-        {("ib-port-down", "WARN", "mlx5_0:1")},
+        {("ib-port-down", "FAIL", "mlx5_0:1")},
     ),
     "GIDs with holes": (
         ROCE,
@@ -306,7 +312,7 @@ FILES = {
     "NVLinks to itself": ([(LINK1, LINK1.replace("11:", "81:"))], ("nvlink-self-target", "FAIL", "0000:81:00.0")),
     "NVLinks at one end only": ([(LINK1, "")], ("nvlink-missing", "WARN", "0000:81:00.0")),
     "fewer NVLinks at one end": ([(LINK1, LINK1.replace('"4"', '"2"'))], ("nvlink-missing", "WARN", "0000:81:00.0")),
-    "a NIC of x4": ([tuple(NARROW)], ("pcie-link-degraded", "WARN", "0000:82:00.0")),
+    "a NIC of x4": ([tuple(NARROW)], ("pcie-link-degraded", "FAIL", "0000:82:00.0")),
 }
 
 
@@ -358,13 +364,13 @@ NICS = [nic.bus_id for nic in case(ROCE).facts.rdma]
 SLOTS = [case(ROCE).facts.function(nic).parent for nic in NICS]
 RAILS = {name: node for name, node in case(DGX).sources.verbs_stack.uverbs if name[5:] not in ("1", "2", "7", "8")}
 BY_DESIGN = {
-    "12 of 18 NVLinks on each GPU": (
-        DGX,
-        {"facts": {name: 0 for gpu in range(8) for name in links_down(gpu, *range(12, 18))}},
+    "9 of 12 NVLinks on each GPU": (
+        "a100-4gpu",
+        {"facts": {name: 0 for gpu, last in LAST_LINKS for name in links_down(gpu, *last)}},
     ),
     "NVLinks that the board does not have": (
-        DGX,
-        {"facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu in range(8) for n in range(12, 18)}},
+        "a100-4gpu",
+        {"facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu, last in LAST_LINKS for n in last}},
     ),
     "NICs that share 16 lanes": (ROCE, {"files": every(NICS, 8) | every(SLOTS, 8, most=True)}),
     "NICs of two generations": (
@@ -376,7 +382,7 @@ BY_DESIGN = {
         DGX,
         {"files": {path: text for n in (1, 2, 7, 8) for path, text in port(n, state="1: DOWN").items()}},
     ),
-    "no RDMA in the container": (DGX, {"files": {IB: None}}),
+    "no RDMA in the container": (ROCE, {"files": {IB: None}}),
     "64 MiB of shared memory with P2P": (DGX, {"facts": shm(64 << 20)}),
     "1024 files that may be raised": (DGX, {"facts": process(open_files=[1024, 1 << 20])}),
     "64 KiB of locked memory without GPUs": ("intel-2s", {"facts": process(memlock_bytes=[65536, 65536])}),

@@ -110,7 +110,7 @@ def test_a_file_does_not_tell_what_links_run_at():
 
 def test_a_switch_whose_uplink_is_narrow():
     found = findings("pcie-link-degraded", case("dgx-h100", files={f"{PCI}/{SWITCH}/current_link_width": "8"}))
-    assert [(one.level, one.subject, one.evidence["current"]) for one in found] == [(Level.WARN, SWITCH, "x8")]
+    assert [(one.level, one.subject, one.evidence["current"]) for one in found] == [(Level.FAIL, SWITCH, "x8")]
 
 
 def test_lanes_that_a_board_shares_out_to_all_alike_are_no_fault():
@@ -127,7 +127,7 @@ def test_a_gpu_at_rest_is_no_fault():
 def test_a_nic_of_a_lower_generation_is_a_fault_beside_others_at_full_speed():
     slow = {f"{PCI}/0000:18:00.0/current_link_speed": "8.0 GT/s PCIe"}
     found = findings("pcie-link-degraded", case("dgx-h100", files=slow))
-    assert [(one.level, one.subject) for one in found] == [(Level.WARN, "0000:18:00.0")]
+    assert [(one.level, one.subject) for one in found] == [(Level.FAIL, "0000:18:00.0")]
 
 
 def test_nics_that_all_run_slower_may_be_at_rest():
@@ -145,4 +145,4 @@ def test_an_nvlink_that_is_down_has_a_predicted_effect():
 def test_a_rank_without_nvlinks():
     down = {f"nvml.gpus.6.links.{i}.state": 0 for i in range(18)}
     found = findings("nvlink-missing", case("dgx-h100", facts=down))
-    assert [(one.level, one.evidence["count"]) for one in found] == [(Level.WARN, 0)]
+    assert [(one.level, one.evidence["count"]) for one in found] == [(Level.FAIL, 0)]

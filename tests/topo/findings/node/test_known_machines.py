@@ -73,6 +73,13 @@ def test_a_recorded_tree_raises_no_alarm(name):
     assert not alarms(load_machine(str(path)))
 
 
+def test_a_model_without_any_rdma_device_is_told():
+    """No RDMA driver, or a container: the folder is known to be absent."""
+    there = changed("dgx-h100", settings={}, files={"/sys/class/infiniband": None})
+    known = replace(there, manifest={**there.manifest, "absent": ["/sys/class/infiniband"]})
+    assert alarms(recorded(CaptureReader(known))) == {("expectation-unmet", "WARN", "nics")}
+
+
 BLIND = ("/sys/bus/pci", "/sys/devices/pci", "/sys/devices/system", "/sys/class/infiniband", "/sys/class/net", "/proc/")
 
 

@@ -23,9 +23,9 @@ def addresses(*interfaces):
     ("found", "settings", "level"),
     [
         ((LO, ETH0, DOCKER0), {}, "PASS"),
-        ((BRIDGE, ETH0), {}, "WARN"),
-        ((LO, ETH0), {"NCCL_SOCKET_IFNAME": "^docker0"}, "WARN"),
-        ((LO, ETH0), {"NCCL_SOCKET_IFNAME": "lo"}, "WARN"),
+        ((BRIDGE, ETH0), {}, "FAIL"),
+        ((LO, ETH0), {"NCCL_SOCKET_IFNAME": "^docker0"}, "FAIL"),
+        ((LO, ETH0), {"NCCL_SOCKET_IFNAME": "lo"}, "FAIL"),
         ((LO, DOCKER0), {}, "INFO"),
         ((LO,), {}, "INFO"),
     ],
@@ -156,7 +156,7 @@ def test_no_module_is_missed_where_no_nic_is_near_enough():
     assert worst("peermem-missing", far) == worst("dmabuf-unsupported", far) == "INFO"
 
 
-@pytest.mark.parametrize(("chosen", "level"), [("=mlx5_0", "WARN"), ("=mlx5_4,mlx5_5", "INFO")])
+@pytest.mark.parametrize(("chosen", "level"), [("=mlx5_0", "FAIL"), ("=mlx5_4,mlx5_5", "INFO")])
 def test_no_module_is_missed_where_only_nics_are_near_that_nccl_does_not_use(chosen, level):
     one = case("dgx-a100-no-peermem", settings={"NCCL_IB_HCA": chosen})
     assert worst("peermem-missing", one) == worst("dmabuf-unsupported", one) == level
@@ -288,7 +288,7 @@ def down(*names):
 @pytest.mark.parametrize(
     ("files", "settings", "found"),
     [
-        (down("mlx5_0"), {}, [("WARN", "mlx5_0:1")]),
+        (down("mlx5_0"), {}, [("FAIL", "mlx5_0:1")]),
         (down("mlx5_0"), {"NCCL_IB_HCA": "^mlx5_0"}, [("INFO", "mlx5_0:1")]),
         (down("mlx5_0"), {"NCCL_IB_DISABLE": "1"}, [("INFO", "mlx5_0:1")]),
         (down("mlx5_1", "mlx5_2", "mlx5_7", "mlx5_8"), {}, [("INFO", f"mlx5_{n}:1") for n in (1, 2, 7, 8)]),

@@ -65,7 +65,7 @@ def one_breaks(monkeypatch):
 def test_the_rest_of_an_answer_stands(one_breaks):
     text = in_process("check", "--from", DGX)
     assert text.returncode == 70
-    assert "WARN pcie-link-degraded: " in text.stdout
+    assert "FAIL pcie-link-degraded: " in text.stdout
     assert "UNKNOWN pcie-link-degraded: internal error of railgauge: unexpected KeyError: 'colour' (" in text.stdout
     assert "PASS" in text.stdout
     assert "pcie-link-degraded" in text.stderr
@@ -78,7 +78,7 @@ def test_the_document_is_whole(one_breaks):
     document = json.loads(whole.stdout)
     check_schema("findings", document)
     levels = {one["level"] for one in document["findings"] if one["id"] == "pcie-link-degraded"}
-    assert levels == {"WARN", "UNKNOWN"}
+    assert levels == {"FAIL", "UNKNOWN"}
     assert any("KeyError" in one["evidence"].get("error", "") for one in document["findings"])
     assert len({one["id"] for one in document["findings"]}) > 20
 
@@ -103,7 +103,7 @@ def test_one_failing_rule_leaves_the_other_nodes_and_rules_of_a_cluster(tmp_path
     done = in_process("cluster", "check", "--from", str(tmp_path), "--json")
     assert done.returncode == 70, done.stderr
     found = {(one["id"], one["level"], one["host"]) for one in json.loads(done.stdout)["findings"]}
-    assert ("pcie-link-degraded", "WARN", "gpu3") in found
+    assert ("pcie-link-degraded", "FAIL", "gpu3") in found
     assert ("pcie-link-degraded", "UNKNOWN", "gpu[1-3]") in found
     assert ("pcie-link-degraded", "PASS") not in {one[:2] for one in found}
     assert any(one[1] == "PASS" for one in found)

@@ -11,11 +11,16 @@ from tests.topo.jobs.logs.read import read
 
 from railgauge.topo.findings.card import Area, in_area
 from railgauge.topo.jobs.logs.verdict import verdict
-from railgauge.topo.render.log import log_document, log_text
+from railgauge.topo.render.log import log_document, log_lines
+from railgauge.topo.render.palette import text_of
 
 DEVICE = re.compile(r"\b(?:GPU|NIC|mlx5_)[0-9]+")
 LOST = "a:1:1 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>\n"
 TIMEOUT = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2) ran for 1800068 milliseconds\n"
+
+
+def log_text(log, found):
+    return "\n".join(map(text_of, log_lines(log, found)))
 
 
 def judged(content, block=1 << 20):
