@@ -10,7 +10,6 @@ import pytest
 from benchmarks.predict.__main__ import MEASURED, compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from railgauge.topo.predict.slow_links import slow_links
 from tests.topo.predict.planned import plan, planned
 
 from railgauge.topo.channels.graph import Channel
@@ -284,7 +283,5 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
 
 def test_a_link_that_runs_below_what_is_planned_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
-    assert slow_links(machine.system) == [
-        "mlx5_0 runs at 24 GB/s (32.0 GT/s x8), NCCL plans with 48 (32.0 GT/s x16)"
-    ]
+    assert slow_links(machine.system) == ["mlx5_0 runs at 24 GB/s (32.0 GT/s x8), NCCL plans with 48 (32.0 GT/s x16)"]
     assert slow_links(load_machine("@dgx-h100").system) == []

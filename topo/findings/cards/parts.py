@@ -3,6 +3,17 @@
 
 from railgauge.topo.findings.card import FAIL, INFO, WARN, Card, Pattern
 
+FEWER_CHANNELS = Card(
+    id="fewer-channels",
+    title="NCCL chose fewer or slower channels than the machine allows",
+    levels=(WARN,),
+    about=(
+        "The log's Pattern lines are compared with the search on the machine given with --from: what NCCL finds there, and "
+        "the best. A topology file that states less, a lost link, or a setting makes the difference."
+    ),
+    remedy="unset NCCL_TOPO_FILE, NCCL_GRAPH_FILE and settings that limit channels; then compare NVLinks and PCIe links",
+    sure="railgauge graph search --policy nccl; railgauge check",
+)
 LINK_LAYERS_MIXED = Card(
     id="link-layers-mixed",
     title="NCCL uses InfiniBand and RoCE ports together",

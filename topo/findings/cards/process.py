@@ -33,9 +33,7 @@ SHM_TOO_SMALL = Card(
             FAIL,
             "/dev/shm is full",
         ),
-        Pattern(
-            r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1
-        ),
+        Pattern(r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1),
         Pattern(
             r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map .*shm)",
             FAIL,

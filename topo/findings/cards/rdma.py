@@ -74,7 +74,7 @@ IB_ERRORS_RISING = Card(
     passes="no error counter rose, or all are 0",
     reads=("/sys/class/infiniband/*/ports/*/counters", "/sys/class/infiniband/*/ports/*/hw_counters"),
     shows=(
-        "NCCL WARN NET/IB : Got completion with error 9, opcode 129, len 0, vendor err 136",
+        "NCCL WARN NET/IB : Got completion with error 2, opcode 129, len 0, vendor err 136",
         "NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
         "NCCL WARN NET/IB : Got async event : port error",
     ),

@@ -99,7 +99,8 @@ def examine_node(
 ) -> Examined:
     """Examine a node by its capture, or by the topology file if it is None. InputError if it is invalid.
 
-    `only`: the ids of the rules; None is all. """
+    `only`: the ids of the rules; None is all.
+    """
     if recording is None:
         key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
         known = key, f"{expected} {sorted(only or ())}"

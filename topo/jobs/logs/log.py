@@ -152,15 +152,19 @@ class Log:
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks of every communicator are known, and are on one host; with NCCL_HOSTID it is several."""
+        """Whether all ranks are on one host: NCCL counts one node, all ranks of every communicator are known to be there,
+        or connections that are not of the network join them all. With NCCL_HOSTID it is several.
+        """
         if self.leaves or self.on_several_nodes:
             return False
         if self.nodes or (self.bootstraps and all(LOOPBACK.search(one) for one in self.bootstraps.values())):
             return True
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
-        if members:
-            return all(times == size for (_, _, size), times in members.items())
-        return bool(self.connections.kept) and len(self.hosts) < 2
+        if members and all(times == size for (_, _, size), times in members.items()):
+            return True
+        senders = {one.source for one in self.connections.kept}
+        closed = len(senders) > 1 and senders == {one.target for one in self.connections.kept}
+        return closed and len(senders) >= max((size for _, _, size in members), default=0)
 
     @property
     def on_several_nodes(self) -> bool:

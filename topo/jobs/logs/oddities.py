@@ -13,7 +13,7 @@ from railgauge.topo.findings.cards.health import GPU_XID
 from railgauge.topo.findings.cards.logs import COLLECTIVE_MISMATCH, OTHER_WARNING, RUN_SLOWER
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY, NVLINK_MISSING
-from railgauge.topo.findings.cards.parts import LINK_LAYERS_MIXED
+from railgauge.topo.findings.cards.parts import FEWER_CHANNELS, LINK_LAYERS_MIXED
 from railgauge.topo.findings.cards.rdma import (
     PEERMEM_MISSING,
     SOFT_RDMA_PRESENT,
@@ -25,6 +25,7 @@ from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.findings.kernel_events import sxid_findings, xid_findings
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
+from railgauge.topo.jobs.logs.beside_machine import beside
 from railgauge.topo.jobs.logs.connections import LoggedTraffic, transport
 from railgauge.topo.jobs.logs.errors import errors
 from railgauge.topo.jobs.logs.interfaces import interfaces
@@ -32,6 +33,7 @@ from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.network import gpu_direct, ports, sockets
 from railgauge.topo.jobs.logs.set_by_hand import settings
 from railgauge.topo.jobs.logs.words import named
+from railgauge.topo.machine import Machine
 
 SLOWER = 2.0
 """How many times an nccl-tests table may be behind the best one of the same log."""
@@ -42,7 +44,9 @@ SOFT_RDMA = ("rxe", "siw")
 COMPLETED = 3  # NVML's fabric state
 
 
-def oddities(log: Log, network: Counter[LoggedTraffic], rdma: str) -> tuple[Finding, ...]:
+def oddities(
+    log: Log, network: Counter[LoggedTraffic], rdma: str, machine: Machine | None = None
+) -> tuple[Finding, ...]:
     """The findings, causes before what follows from them, the worst first. A look that fails is UNKNOWN under the first id that it could give."""
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
         (SOCKET_IFNAME_VIRTUAL, lambda: interfaces(log)),
@@ -57,6 +61,7 @@ def oddities(log: Log, network: Counter[LoggedTraffic], rdma: str) -> tuple[Find
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),
         (COLLECTIVE_MISMATCH, lambda: _outputs(log)),
         (GPU_XID, lambda: _kernel(log)),
+        (FEWER_CHANNELS, lambda: beside(log, machine) if machine else ()),
     )
     found = [finding for card, look in looks for finding in guarded(card.id, "the log", look)]
     return tuple(sorted(found, key=lambda one: (FOLLOWS_FROM in one.evidence, -LEVELS.index(one.level))))

@@ -24,7 +24,7 @@ OTHER = (
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
     rb"|match with driver|Last error:[^\n]*\n[^\n]*|nccl(?:Unhandled|System|Internal|Remote|Invalid)\w+|NCCL error"
     rb"|detected by watchdog|Timeout at NCCL|DistBackendError|fi_getinfo|\[\d\d?\] (?:INFO |[\w./+-]+:\d+ WARN )"
-    rb"|out of memory|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
+    rb"|out of memory|Bus err|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
 )
 """The words of other programs, and those of NCCL whose header was lost in copying."""
 VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"

@@ -8,6 +8,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
+from railgauge.topo.machine import Machine
 
 SOCKET = "NET/Socket"
 RDMA_WORDS = {
@@ -43,11 +44,11 @@ class LogVerdict:
     text: str
 
 
-def verdict(log: Log) -> LogVerdict:
-    """Judge a log."""
+def verdict(log: Log, machine: Machine | None = None) -> LogVerdict:
+    """Judge a log, beside the machine that it is from."""
     network = Counter({one: times for one, times in log.connections.traffic() if one.via.startswith("NET/")})
     rdma, gdr = _rdma(log, network), _gdr(log, network)
-    found = oddities(log, network, rdma)
+    found = oddities(log, network, rdma, machine)
     return LogVerdict(rdma=rdma, gdr=gdr, findings=found, text=_text(log, network, rdma, gdr, found))
 
 
