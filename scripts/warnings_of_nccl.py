@@ -2,8 +2,8 @@
 """Counts the warnings of NCCL and RCCL by the finding that `log explain` files them under.
 
 `python -m scripts.warnings_of_nccl REPOSITORY TAG... [-- REPOSITORY TAG...]` reads the sources of tags of cloned
-repositories: every text that is given to WARN, with its placeholders filled in, is looked up as a line of a log would be.
-It prints counts; --missing names the files and lines of the texts that no card has. Nothing of the sources is kept.
+repositories: every text that is given to WARN, with its placeholders filled in, is looked up as a line of a log is. It
+prints counts; --missing names the files and lines of the texts that no card has. Nothing of the sources is kept.
 """
 
 import argparse

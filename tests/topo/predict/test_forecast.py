@@ -16,9 +16,8 @@ from railgauge.topo.channels.graph import Channel
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
-from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.link_names import slow_links
-from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import Steering

@@ -9,14 +9,16 @@ CUDA_ARCH_MISSING = Card(
     levels=(FAIL,),
     about="A library holds kernels for the architectures that it was built for; CUDA finds none for this GPU in it.",
     remedy=(
-        "use NCCL of a release and CUDA version that know the GPU (RTX 40 and H100 from CUDA 11.8, Blackwell from 12.8), "
+        "use NCCL of a release and CUDA version that know the GPU (RTX 40 and H100 from CUDA 11.8, Blackwell from "
+        "12.8), "
         "or build it with NVCC_GENCODE for its sm; check that no second libnccl.so is loaded"
     ),
     sure="nvidia-smi --query-gpu=compute_cap --format=csv; cuobjdump --list-elf libnccl.so | grep sm_",
     shows=("enqueue.cc:47 NCCL WARN Cuda failure 'named symbol not found'",),
     patterns=(
         Pattern(
-            r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209|500)\b",
+            r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
+            r"|500)\b",
             FAIL,
             "CUDA finds no kernel for this GPU: the library was built without its architecture",
         ),
@@ -28,7 +30,8 @@ CUDA_START_FAILED = Card(
     title="CUDA or HIP does not start in the process",
     levels=(FAIL,),
     about=(
-        "The driver's library is not found, or starts no context: the process was forked after CUDA was used, sees no GPU, "
+        "The driver's library is not found, or starts no context: the process was forked after CUDA was used, sees "
+        "no GPU, "
         "or lacks device files. Under WSL libcuda.so is in /usr/lib/wsl/lib."
     ),
     remedy=(
@@ -44,18 +47,21 @@ CUDA_START_FAILED = Card(
     patterns=(
         Pattern(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
-            r"|CUDA driver initialization failed|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable devices",
+            r"|CUDA driver initialization failed|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
+            r"devices",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
             r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open|PFN functions not found"
-            r"|Retrieve \S+ (?:version \d+ )?failed with|cuDriverGetVersion failed|Failed to load ROCr|libamdhip64\S*: cannot",
+            r"|Retrieve \S+ (?:version \d+ )?failed with|cuDriverGetVersion failed|Failed to load ROCr"
+            r"|libamdhip64\S*: cannot",
             FAIL,
             "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",
         ),
         Pattern(
-            r"Failed to open libnvidia-ml|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI|rocm_smi|hsa_system_get_info",
+            r"Failed to open libnvidia-ml|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
+            r"|rocm_smi|hsa_system_get_info",
             FAIL,
             "the library that lists GPUs (NVML, ROCm SMI) is not found or fails",
             general=2,
@@ -66,7 +72,9 @@ GPU_MEMORY_FULL = Card(
     id="gpu-memory-full",
     title="A GPU's memory is full",
     levels=(FAIL,),
-    about="NCCL takes some memory of each GPU for each communicator and channel when it starts; the program had it all.",
+    about=(
+        "NCCL takes some memory of each GPU for each communicator and channel when it starts; the program had it all."
+    ),
     remedy=(
         "leave NCCL some memory (a smaller batch, gpu_memory_utilization, expandable segments), fewer communicators, a "
         "smaller NCCL_BUFFSIZE or NCCL_MAX_NCHANNELS; end other processes on the GPU"
@@ -86,12 +94,15 @@ HOST_MEMORY_FULL = Card(
     title="Host memory cannot be allocated",
     levels=(FAIL,),
     about="malloc, mmap or the allocation of page-locked memory failed in a rank.",
-    remedy="check the memory limit of the container or cgroup and what else runs on the host; dmesg shows what was killed",
+    remedy=(
+        "check the memory limit of the container or cgroup and what else runs on the host; dmesg shows what was killed"
+    ),
     sure="free -g; cat /sys/fs/cgroup/memory.max; dmesg | grep -i oom",
     shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
     patterns=(
         Pattern(
-            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate|allocation failed|unable to alloc\w*|malloc of \d+|oom[- ]kill"
+            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate|allocation failed"
+            r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
             FAIL,
             "host memory cannot be allocated",
@@ -105,7 +116,8 @@ SHM_REGISTER_FAILED = Card(
     title="CUDA cannot use a segment of shared memory",
     levels=(FAIL,),
     about=(
-        "Ranks of one host without P2P exchange data through shared memory, which CUDA maps for the GPU. It refuses that "
+        "Ranks of one host without P2P exchange data through shared memory, which CUDA maps for the GPU. It refuses "
+        "that "
         "where pages cannot be locked, where the segment is gone, or in containers that are restricted."
     ),
     remedy=(
@@ -132,7 +144,8 @@ CUDA_FAILURE = Card(
         "program or of NCCL. The text in quotes is CUDA's."
     ),
     remedy=(
-        "run with CUDA_LAUNCH_BLOCKING=1 and under compute-sanitizer for illegal accesses and launch failures; dmesg (Xid) "
+        "run with CUDA_LAUNCH_BLOCKING=1 and under compute-sanitizer for illegal accesses and launch failures; dmesg "
+        "(Xid) "
         "for errors of the GPU itself"
     ),
     sure="dmesg | grep -i xid; the first error in time, over the logs of all ranks",
@@ -142,7 +155,8 @@ CUDA_FAILURE = Card(
     ),
     patterns=(
         Pattern(
-            r"illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal instruction",
+            r"illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
+            r"instruction",
             FAIL,
             "a kernel crashed on the GPU, of the program or of NCCL: CUDA reports it at a later call",
             general=1,
@@ -160,7 +174,8 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"(?:[Cc]uda|CUDA|HIP|ROCr) (?:failure|error|Error|call)|hip[A-Z]\w+ |cu(?:da)?[A-Z]\w+(?:\(\))? (?:failed|returned)"
+            r"(?:[Cc]uda|CUDA|HIP|ROCr) (?:failure|error|Error|call)|hip[A-Z]\w+ |cu(?:da)?[A-Z]\w+(?:\(\))? "
+            r"(?:failed|returned)"
             r"|CUMEM|CUDA (?:context|device)|failed to peer|unhandled cuda error|ncclUnhandledCudaError"
             r"|(?:device|host)Stream error",
             FAIL,
@@ -176,8 +191,8 @@ FINE_GRAIN_PCIE_OFF = Card(
     about="RCCL asks for it on machines whose GPUs are joined by PCIe; without it P2P is slow, or a job hangs.",
     remedy="export HSA_FORCE_FINE_GRAIN_PCIE=1 for every rank",
     shows=(
-        'NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from environment which can lead to low RCCL performance, system '
-        "instablity or hang!",
+        'NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from environment which can lead to low RCCL performance, '
+        "system instablity or hang!",
     ),
     patterns=(
         Pattern(

@@ -45,7 +45,8 @@ NODES_DIFFER = Card(
             r"[Cc]ollective mismatch|[Mm]ismatched collective|(?<!received )\b\d+ bytes instead of \d+"
             r"|posted incorrect receive info|symmetric registration check failed",
             FAIL,
-            "ranks disagree on the size of a collective: they call different collectives, sizes or types, or in another "
+            "ranks disagree on the size of a collective: they call different collectives, sizes or types, or in "
+            "another "
             "order",
         ),
         Pattern(

@@ -68,7 +68,8 @@ SOCKET_IFNAME_NOMATCH = Card(
         Pattern(
             r"(?:address|family \d+)\b.* is neither AF_INET",
             FAIL,
-            "a rank was given an address that is none: a peer found no interface, as NCCL_SOCKET_IFNAME names none there",
+            "a rank was given an address that is none: a peer found no interface, as NCCL_SOCKET_IFNAME names none "
+            "there",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/177",),
@@ -103,14 +104,15 @@ RAIL_UNREACHABLE = Card(
     patterns=(
         Pattern(
             r"Got completion.*(?:error |status=)(?:IBV_WC_RETRY_EXC_ERR\()?12\b|RETRY_EXC_ERR"
-            r"|transport retry counter exceeded",
+            r"|[Tt]ransport retry count(?:er)? exceeded",
             FAIL,
             "a NIC's messages were not acknowledged (status 12): its peer is not reachable, or packets are lost",
         ),
         Pattern(
             r"Got completion.*(?:error |status=)(?:IBV_WC_WR_FLUSH_ERR\()?5\b|WR_FLUSH_ERR",
             FAIL,
-            "a NIC dropped what was queued (status 5), because the connection had failed: the cause is an earlier error, or NICs "
+            "a NIC dropped what was queued (status 5), because the connection had failed: the cause is an earlier "
+            "error, or NICs "
             "of one host that cannot reach each other",
             follows=True,
         ),

@@ -8,10 +8,13 @@ FEWER_CHANNELS = Card(
     title="NCCL chose fewer or slower channels than the machine allows",
     levels=(WARN,),
     about=(
-        "The log's Pattern lines are compared with the search on the machine given with --from: what NCCL finds there, and "
+        "The log's Pattern lines are compared with the search on the machine given with --from: what NCCL finds "
+        "there, and "
         "the best. A topology file that states less, a lost link, or a setting makes the difference."
     ),
-    remedy="unset NCCL_TOPO_FILE, NCCL_GRAPH_FILE and settings that limit channels; then compare NVLinks and PCIe links",
+    remedy=(
+        "unset NCCL_TOPO_FILE, NCCL_GRAPH_FILE and settings that limit channels; then compare NVLinks and PCIe links"
+    ),
     sure="railgauge graph search --policy nccl; railgauge check",
 )
 LINK_LAYERS_MIXED = Card(
@@ -19,7 +22,8 @@ LINK_LAYERS_MIXED = Card(
     title="NCCL uses InfiniBand and RoCE ports together",
     levels=(INFO, WARN, FAIL),
     about=(
-        "NCCL pairs ports by their order and never asks whether both are of one kind: an InfiniBand port that meets a RoCE "
+        "NCCL pairs ports by their order and never asks whether both are of one kind: an InfiniBand port that meets "
+        "a RoCE "
         "port cannot connect (ibv_modify_qp: Invalid argument). The RoCE port is often meant for storage or management."
     ),
     remedy="name the ports of one kind: NCCL_IB_HCA=mlx5_0,mlx5_3 or NCCL_IB_HCA=^mlx5_2, the same on every node",
@@ -30,8 +34,10 @@ RDMA_ACCESS_REFUSED = Card(
     title="A NIC refused access to memory",
     levels=(FAIL,),
     about=(
-        "Status 9, 10 and 11 come from the peer's NIC, which says that an address, key or size is not allowed; the peer "
-        "reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks disagree on "
+        "Status 9, 10 and 11 come from the peer's NIC, which says that an address, key or size is not allowed; the "
+        "peer "
+        "reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks "
+        "disagree on "
         "a size, or GPUDirect RDMA does not reach the GPU's memory (ACS, IOMMU)."
     ),
     remedy=(
@@ -39,7 +45,8 @@ RDMA_ACCESS_REFUSED = Card(
         "NCCL_LOCAL_REGISTER=0 with NCCL_GRAPH_REGISTER=0, as tests tell which memory it is"
     ),
     shows=(
-        "NCCL WARN NET/IB : Got completion from peer 10.1.3.201<33057> with status=9 opcode=0 len=0 vendor err 138 (Send)",
+        "NCCL WARN NET/IB : Got completion from peer 10.1.3.201<33057> with status=9 opcode=0 len=0 vendor err 138 "
+        "(Send)",
         "NCCL WARN NET/IB : mlx5_0:1 Got async event : local access violation work queue error",
     ),
     patterns=(
@@ -88,9 +95,11 @@ EFA_PROVIDER_MISSING = Card(
     title="libfabric has no usable provider for the OFI plugin",
     levels=(FAIL,),
     about=(
-        "The plugin (aws-ofi-nccl) asks libfabric for EFA or another provider with GPU memory. It finds none where the EFA "
+        "The plugin (aws-ofi-nccl) asks libfabric for EFA or another provider with GPU memory. It finds none where "
+        "the EFA "
         "driver or device is missing in the container, libfabric is of another release than the plugin, or FI_PROVIDER "
-        "names another one. NCCL then uses its own plugins, which know no EFA: what they say of libibverbs follows from it."
+        "names another one. NCCL then uses its own plugins, which know no EFA: what they say of libibverbs follows "
+        "from it."
     ),
     remedy=(
         "give the container the devices (/dev/infiniband, vpc.amazonaws.com/efa), install EFA's installer with its "
@@ -115,11 +124,13 @@ EFA_WITHOUT_GDR = Card(
     title="GPUDirect RDMA is not used through libfabric (EFA)",
     levels=(WARN,),
     about=(
-        "The OFI plugin and EFA's driver decide it: the instance type, the driver's release, and FI_EFA_USE_DEVICE_RDMA "
+        "The OFI plugin and EFA's driver decide it: the instance type, the driver's release, and "
+        "FI_EFA_USE_DEVICE_RDMA "
         "for old ones. No module of NVIDIA's has to be loaded."
     ),
     remedy=(
-        "use an instance type whose EFA has RDMA read (p4d and later), a current EFA installer, and FI_EFA_USE_DEVICE_RDMA=1 "
+        "use an instance type whose EFA has RDMA read (p4d and later), a current EFA installer, and "
+        "FI_EFA_USE_DEVICE_RDMA=1 "
         "with old releases"
     ),
     sure="fi_info -p efa -c FI_HMEM in the container",
@@ -130,23 +141,29 @@ PLUGIN_FAILED = Card(
     title="A plugin of NCCL reports an error",
     levels=(INFO, WARN, FAIL),
     about=(
-        "Networks, tuners, profilers and the environment can be plugins: libraries that are not part of NCCL (aws-ofi-nccl, "
+        "Networks, tuners, profilers and the environment can be plugins: libraries that are not part of NCCL "
+        "(aws-ofi-nccl, "
         "HPC-X, UCX, gIB). Errors of theirs are looked for in their documentation."
     ),
-    remedy="update or remove the plugin (NCCL_NET_PLUGIN=none as a test); it has to fit the release of NCCL and its library",
+    remedy=(
+        "update or remove the plugin (NCCL_NET_PLUGIN=none as a test); it has to fit the release of NCCL and its "
+        "library"
+    ),
     sure="NCCL_DEBUG=INFO: the lines with NET/Plugin, TUNER/Plugin and PROFILER/Plugin",
     shows=(
-        "nccl_net_ofi_domain_get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid argument",
+        "nccl_net_ofi_domain_get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid "
+        "argument",
     ),
     patterns=(
         Pattern(
-            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)|libfabric:\d+.*<(?:critical|warn)>.*(?:fail|error|invalid)",
+            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
             general=1,
         ),
         Pattern(
-            r"(?i:plugin|tuner|profiler|inspector|rocprofiler|NPKit|nvtx|RMA backend|No network devices|Network returned 0"
+            r"(?i:plugin|tuner|profiler|inspector|rocprofiler|NPKit|nvtx|RMA backend|No network devices|Network "
+            r"returned 0"
             r"|Unknown device code)",
             WARN,
             "a plugin of NCCL reports an error, or cannot be used",
@@ -179,8 +196,10 @@ GIN_FAILED = Card(
     shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
     patterns=(
         Pattern(
-            r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]|Memory (?:resume|suspend)"
-            r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation found|signal|\bput\b|NVSHMEM|registration|regist(?:er|ration) )",
+            r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]"
+            r"|Memory (?:resume|suspend)"
+            r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation "
+            r"found|signal|\bput\b|NVSHMEM|registration|regist(?:er|ration) )",
             FAIL,
             "memory for sending from kernels cannot be registered or used",
             general=2,
@@ -192,15 +211,24 @@ INVALID_USAGE = Card(
     title="The program calls NCCL with something that is not allowed",
     levels=(FAIL,),
     about="NCCL checks what it is given: pointers, devices, ranks, types, and communicators that are still alive.",
-    remedy="look at the call that the line names, in the program: device, pointer, rank and the order of calls on each rank",
+    remedy=(
+        "look at the call that the line names, in the program: device, pointer, rank and the order of calls on each "
+        "rank"
+    ),
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
         Pattern(
-            r"(?i:argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank|device count|argument"
-            r"|config|comm\w*|usage|peer|color|count|value of|pointer|size|number of ranks|scope|parameter|handle|window|op\w*)\b"
-            r"|improper usage|has already been destroyed|ncclInvalid(?:Usage|Argument)|corrupted comm object|not initialized via"
-            r"|should be (?:positive|in)|must (?:be|pass)|before the previous operation|invalig|illegal to|not within valid range|cannot be captured|is NULL|too old\b|backwards compatible|too many async|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|cannot be called"
-            r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev|uninitialized)",
+            r"(?i:argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank"
+            r"|device count|argument"
+            r"|config|comm\w*|usage|peer|color|count|value of|pointer|size|number of ranks|scope|parameter|handle"
+            r"|window|op\w*)\b"
+            r"|improper usage|has already been destroyed|ncclInvalid(?:Usage|Argument)|corrupted comm object|not "
+            r"initialized via"
+            r"|should be (?:positive|in)|must (?:be|pass)|before the previous operation|invalig|illegal to|not "
+            r"within valid range|cannot be captured|is NULL|too old\b|backwards compatible|too many async"
+            r"|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|cannot be called"
+            r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev"
+            r"|uninitialized)",
             FAIL,
             "the program calls NCCL in a way that is not allowed",
             general=2,
@@ -216,9 +244,12 @@ SYSTEM_CALL_FAILED = Card(
     shows=("proxy.cc:1600 NCCL WARN Call to pthread_create failed : Resource temporarily unavailable",),
     patterns=(
         Pattern(
-            r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap|unlink|could not map|unable to open"
-            r"|failed to (?:open|read|write|set cpu|get|create|close|load)|dlv?sym|message queue|random|unhandled system error|ncclSystemError|timed? ?out"
-            r"|shm(?:_open| close)|shared memory|gdr_|gdrcopy|\bUDS\b|pthread_join|join thread|ipcsocket|could not (?:open|read|retrieve|determine)|error reading|file descriptor)",
+            r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap"
+            r"|unlink|could not map|unable to open"
+            r"|failed to (?:open|read|write|set cpu|get|create|close|load)|dlv?sym|message queue|random|unhandled "
+            r"system error|ncclSystemError|timed? ?out"
+            r"|shm(?:_open| close)|shared memory|gdr_|gdrcopy|\bUDS\b|pthread_join|join thread|ipcsocket|could not "
+            r"(?:open|read|retrieve|determine)|error reading|file descriptor)",
             FAIL,
             "a system call of NCCL failed",
             general=2,
@@ -235,7 +266,8 @@ SOCKET_FAILED = Card(
     shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
     patterns=(
         Pattern(
-            r"(?i:socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname|network address|unique ?id|wrong magic)",
+            r"(?i:socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
+            r"|network address|unique ?id|wrong magic)",
             FAIL,
             "NCCL's sockets between ranks fail",
             general=2,
@@ -252,7 +284,8 @@ TOPOLOGY_UNUSABLE = Card(
     shows=("graph/topo.cc:300 NCCL WARN Could not find NET with id 3",),
     patterns=(
         Pattern(
-            r"(?i:^graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome|\bnics?\b|\bxml"
+            r"(?i:^graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"
+            r"|\bnics?\b|\bxml"
             r"|system hostHashes|intra ?(?:node|proc|ranks)|local ?rank|nLocals|channels? upper)",
             FAIL,
             "NCCL does not understand the machine's topology or finds no channels in it",
@@ -276,14 +309,19 @@ NCCL_INTERNAL = Card(
     id="nccl-internal",
     title="A check inside NCCL failed",
     levels=(FAIL,),
-    about="NCCL found its own state wrong: memory that was overwritten, ranks that disagree, or a fault of the release.",
+    about=(
+        "NCCL found its own state wrong: memory that was overwritten, ranks that disagree, or a fault of the release."
+    ),
     remedy="look at the first message of all ranks; update NCCL; report it with the logs of all ranks",
     shows=("proxy.cc:300 NCCL WARN Active list loop at element 3",),
     patterns=(
         Pattern(
-            r"(?i:internal error|ncclInternalError|internal check failed|list loop|pool|proxy|out of bounds?|has bugs|unknown (?:device|error|command|proto\w*|algo\w*|type|op\w*)"
-            r"|unexpected|inconsistent|mismatch|corrupt|clique|refcn?t|\bkernel\b|enqueue|\bplan\b|no algorithm|\bwork\b|mixed|overflow|bug\b"
-            r"|multiple (?:ends|starts)|group creation|not aligned|strong stream|stream is not|async ?job|PARAM:|allgather|exchange|node of type|channels?\b)",
+            r"(?i:internal error|ncclInternalError|internal check failed|list loop|pool|proxy|out of bounds?|has bugs"
+            r"|unknown (?:device|error|command|proto\w*|algo\w*|type|op\w*)"
+            r"|unexpected|inconsistent|mismatch|corrupt|clique|refcn?t|\bkernel\b|enqueue|\bplan\b|no algorithm"
+            r"|\bwork\b|mixed|overflow|bug\b"
+            r"|multiple (?:ends|starts)|group creation|not aligned|strong stream|stream is not|async ?job|PARAM:"
+            r"|allgather|exchange|node of type|channels?\b)",
             FAIL,
             "a check inside NCCL failed",
             general=2,
@@ -302,9 +340,12 @@ NCCL_ABORTING = Card(
     ),
     patterns=(
         Pattern(
-            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive type from"
-            r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator encountered a fatal"
-            r"|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError|ncclProxy(?:Call|Client)\w* call|ncclProxyClient"
+            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
+            r"type from"
+            r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "
+            r"encountered a fatal"
+            r"|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError|ncclProxy(?:Call|Client)\w* call"
+            r"|ncclProxyClient"
             r"|Accept failed|closing (?:message queue|connection)|cleanup (?:callback|comm)|socket progress error"
             r"|Your program may be hanging",
             FAIL,
@@ -319,7 +360,8 @@ JOB_FAILED = Card(
     title="The log ends in an error, or a program reports one",
     levels=(INFO, FAIL),
     about=(
-        "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the cause: it "
+        "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the "
+        "cause: it "
         "stands in an earlier line, or in the log of another rank."
     ),
     remedy="run with NCCL_DEBUG=WARN and read the first WARN in time, over the logs of all ranks",
@@ -328,8 +370,10 @@ JOB_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"Test (?:NCCL|CUDA) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError|nccl(?:Unhandled\w+|System|Internal|Remote)Error"
-            r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed|ncclCommAbort"
+            r"Test (?:NCCL|CUDA) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError|nccl(?:Unhandled\w+"
+            r"|System|Internal|Remote)Error"
+            r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
+            r"|ncclCommAbort"
             r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",
             FAIL,
             "a program reports that NCCL or a rank failed",

@@ -35,7 +35,8 @@ SHM_TOO_SMALL = Card(
         ),
         Pattern(r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1),
         Pattern(
-            r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map .*shm)",
+            r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
+            r".*shm)",
             FAIL,
             "a segment in /dev/shm was not created, most often because /dev/shm is full",
             general=1,

@@ -194,7 +194,8 @@ VERBS_DEVICE_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_modify_qp failed.*(?:No such device|\b19\b)|Unable to (?:open|query) (?:device|port)|IB device \S+ not found",
+            r"ibv_modify_qp failed.*(?:No such device|\b19\b)|Unable to (?:open|query) (?:device|port)|IB device \S+ "
+            r"not found",
             FAIL,
             "an RDMA device is there and cannot be opened or used",
         ),

@@ -24,7 +24,7 @@ LOSS = 0.95  # of the bandwidth: what is above differs by rounding
 
 
 def beside(log: Log, machine: Machine) -> Iterator[Finding]:
-    """What was chosen against NCCL's choice and the best on the machine, and the settings of the log as `env` judges."""
+    """What was chosen beside NCCL's choice and the best on the machine; the settings of the log as `env` judges them."""
     yield from _channels(log, machine)
     yield from _settings(log, machine)
 

@@ -10,7 +10,7 @@ from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, JOB_FAILED
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
-from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, other_causes_of
+from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
 from railgauge.topo.jobs.logs.log import Log, Sighting
 from railgauge.topo.jobs.logs.sources import speaker
@@ -82,6 +82,9 @@ def _consequence(seen: Sighting, cause: Sighting | None) -> Finding:
 
 
 def _end(text: str) -> Finding:
-    """A log that ends in an error is never without a finding."""
+    """A log that ends in an error is never without a finding: of its words, or of a program that failed."""
+    entry = entry_of(text, "WARN")
+    if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
+        return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
     message = f"the log ends in an error ({text}); {UNNAMED_CAUSE}"
     return JOB_FAILED.finding(Level.FAIL, "the log", message, evidence={"line": text})

@@ -24,7 +24,8 @@ UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "a warning of NCCL that n
 COMPLETION = re.compile(
     r"Got completion(?: from peer (?P<peer>[^\s<]+))?.*?(?:error |status=)(?:\w+\()?(?P<status>\d{1,3})\)?"
     r"(?:,? opcode[ =](?:\w+\()?(?P<opcode>\d{1,6}))?(?:.*?vendor[ _]err[ =](?P<vendor>\d{1,6}))?"
-    r"(?:.*?localGid *(?P<local>[0-9a-fA-F:.]+))?(?:.*?remoteGids? *(?P<remote>[0-9a-fA-F:.]+))?(?:.*?\bhca (?P<hca>\S+))?"
+    r"(?:.*?localGid *(?P<local>[0-9a-fA-F:.]+))?(?:.*?remoteGids? *(?P<remote>[0-9a-fA-F:.]+))?(?:.*?\bhca "
+    r"(?P<hca>\S+))?"
 )
 """What a line on a completion names, in 2.4 to 2.30's words."""
 MOST_NAMES = 64
@@ -152,8 +153,8 @@ class Log:
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks are on one host: NCCL counts one node, all ranks of every communicator are known to be there,
-        or connections that are not of the network join them all. With NCCL_HOSTID it is several.
+        """Whether all ranks are on one host: NCCL counts one node, all ranks of every communicator are known there, or
+        connections that are not of the network join them all. With NCCL_HOSTID it is several.
         """
         if self.leaves or self.on_several_nodes:
             return False
@@ -163,8 +164,10 @@ class Log:
         if members and all(times == size for (_, _, size), times in members.items()):
             return True
         senders = {one.source for one in self.connections.kept}
-        closed = len(senders) > 1 and senders == {one.target for one in self.connections.kept}
-        return closed and len(senders) >= max((size for _, _, size in members), default=0)
+        receivers = {one.target for one in self.connections.kept}
+        if size := max((size for _, _, size in members), default=0):
+            return len(senders | receivers) >= size
+        return len(senders) > 1 and senders == receivers
 
     @property
     def on_several_nodes(self) -> bool:

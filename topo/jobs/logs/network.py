@@ -120,7 +120,10 @@ def ports(log: Log) -> Iterator[Finding]:
         by_hand = "NCCL_IB_GID_INDEX" in log.settings
         why = ", as NCCL_IB_GID_INDEX says" if by_hand else ""
         index = ", ".join(map(str, sorted(indices)))
-        message = f"RoCE connections on {named([host])} use GID {index}{why}: it is link-local (fe80::), which no router passes"
+        message = (
+            f"RoCE connections on {named([host])} use GID {index}{why}: it is link-local (fe80::), which no router "
+            f"passes"
+        )
         yield GID_INDEX_INVALID.finding(Level.WARN, named([host]), message, evidence={"gid_indices": sorted(indices)})
     for value, hosts in log.settings.get("NCCL_IB_HCA", {}).items():
         for host in sorted(hosts):
@@ -139,7 +142,10 @@ def _link_layers(log: Log) -> Iterator[Finding]:
         if len(mixed) > 1:
             fewest = min(sorted(mixed), key=lambda kind: sum(one == kind for one, _ in kinds))
             odd = ", ".join(name for kind, name in kinds if kind == fewest)
-            message = f"{named([host])} uses InfiniBand and RoCE ports together ({fewest}: {odd}): one that meets a port of the other kind cannot connect"
+            message = (
+                f"{named([host])} uses InfiniBand and RoCE ports together ({fewest}: {odd}): one that meets a port "
+                f"of the other kind cannot connect"
+            )
             message += "; ibv_modify_qp failed with Invalid argument, as it does then" if refused else ""
             yield LINK_LAYERS_MIXED.finding(Level.FAIL if refused else Level.WARN, named([host]), message)
 

@@ -47,7 +47,9 @@ COMPLETED = 3  # NVML's fabric state
 def oddities(
     log: Log, network: Counter[LoggedTraffic], rdma: str, machine: Machine | None = None
 ) -> tuple[Finding, ...]:
-    """The findings, causes before what follows from them, the worst first. A look that fails is UNKNOWN under the first id that it could give."""
+    """The findings, causes before what follows from them, the worst first. A look that fails is UNKNOWN under the first
+    id that it could give.
+    """
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
         (SOCKET_IFNAME_VIRTUAL, lambda: interfaces(log)),
         (LINK_LAYERS_MIXED, lambda: ports(log)),

@@ -13,7 +13,8 @@ from railgauge.topo.files.lines import LONGEST
 
 INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
-    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ (?:PCI|NVL|XGMI)|cuMem |RAS "
+    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ (?:PCI|NVL|XGMI)"
+    rb"|cuMem |RAS "
     rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN|ERROR"
     rb"|failure|version)"
 )
@@ -23,7 +24,7 @@ OTHER = (
     rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
     rb"|match with driver|Last error:[^\n]*\n[^\n]*|nccl(?:Unhandled|System|Internal|Remote|Invalid)\w+|NCCL error"
-    rb"|detected by watchdog|Timeout at NCCL|DistBackendError|fi_getinfo|\[\d\d?\] (?:INFO |[\w./+-]+:\d+ WARN )"
+    rb"|detected by watchdog|Timeout at NCCL|DistBackendError|libfabric:\d|Transport retry|\[\d\d?\] (?:INFO |[\w./+-]+:\d+ WARN )"
     rb"|out of memory|Bus err|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
 )
 """The words of other programs, and those of NCCL whose header was lost in copying."""
