@@ -156,7 +156,8 @@ PLUGIN_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
+            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)"
+            r"|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
             general=1,

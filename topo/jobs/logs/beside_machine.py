@@ -7,10 +7,9 @@ from railgauge.topo.channels.graph import Graph, Policy
 from railgauge.topo.channels.search import search
 from railgauge.topo.errors import Error
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
-from railgauge.topo.findings.card import Level
 from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
 from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
-from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.settings.judgement import judge
 from railgauge.topo.findings.settings.verdict import SettingVerdict
 from railgauge.topo.jobs.logs.log import Log, Search
@@ -24,7 +23,7 @@ LOSS = 0.95  # of the bandwidth: what is above differs by rounding
 
 
 def beside(log: Log, machine: Machine) -> Iterator[Finding]:
-    """What was chosen beside NCCL's choice and the best on the machine; the settings of the log as `env` judges them."""
+    """What was chosen beside NCCL's choice and the best; the settings of the log as `env` judges them."""
     yield from _channels(log, machine)
     yield from _settings(log, machine)
 

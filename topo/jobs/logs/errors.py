@@ -4,11 +4,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from railgauge.topo.findings.card import Level
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, JOB_FAILED, PLUGIN_FAILED
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
-from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED

@@ -5,9 +5,8 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from railgauge.topo.findings.card import Level
 from railgauge.topo.findings.cards.network import PORTS_BLOCKED, SOCKET_IFNAME_VIRTUAL
-from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.words import named
 

@@ -166,7 +166,7 @@ class Log:
         senders = {one.source for one in self.connections.kept}
         receivers = {one.target for one in self.connections.kept}
         if size := max((size for _, _, size in members), default=0):
-            return len(senders | receivers) >= size
+            return bool(senders) and len(senders | receivers | {rank for _, rank in self.ranks}) >= size
         return len(senders) > 1 and senders == receivers
 
     @property

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from railgauge.topo.findings.card import Level
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gpus import GPU_NIC_FAR
 from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, EFA_WITHOUT_GDR, LINK_LAYERS_MIXED
@@ -16,7 +15,7 @@ from railgauge.topo.findings.cards.rdma import (
     PEERMEM_MISSING,
     VERBS_DEVICE_MISSING,
 )
-from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.words import named, numbers
@@ -140,7 +139,7 @@ def _link_layers(log: Log) -> Iterator[Finding]:
         ]
         mixed = {kind for kind, _ in kinds if kind}
         if len(mixed) > 1:
-            fewest = min(sorted(mixed), key=lambda kind: sum(one == kind for one, _ in kinds))
+            fewest = min(sorted(mixed, reverse=True), key=lambda kind: sum(one == kind for one, _ in kinds))
             odd = ", ".join(name for kind, name in kinds if kind == fewest)
             message = (
                 f"{named([host])} uses InfiniBand and RoCE ports together ({fewest}: {odd}): one that meets a port "

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from railgauge.topo.facts.known_settings import KNOWN
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
-from railgauge.topo.findings.card import Level
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.rdma import GID_INDEX_INVALID
 from railgauge.topo.findings.cards.settings import (
@@ -14,7 +13,7 @@ from railgauge.topo.findings.cards.settings import (
     NCCL_SETTING_IGNORED,
     NCCL_SETTING_INVALID,
 )
-from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.setting_harm import BINDING
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.words import named
