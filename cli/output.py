@@ -66,21 +66,23 @@ def check_folders(paths: Sequence[str]) -> None:
 
 
 def print_lines(lines: "Iterable[Line]") -> None:
-    """Lines on stdout; on a terminal in colour and wrapped to its width, else each as it is."""
+    """Lines on stdout: wrapped to the width of a terminal, else each as it is; in colour where that is on."""
     from railgauge.topo.render.palette import text_of
     from railgauge.topo.render.wrapping import wrapped
 
-    if not is_coloured(is_terminal=sys.stdout.isatty()):
-        for line in lines:
-            print(text_of(line))
+    width = terminal_width()
+    parts = (part for whole in lines for part in wrapped(whole, width))
+    if not is_coloured(is_terminal=width is not None):
+        for part in parts:
+            print(text_of(part))
         return
     from rich.text import Text
 
     from railgauge.cli.terminal import console
 
-    out, width = console(), terminal_width()
-    for line in (part for whole in lines for part in wrapped(whole, width)):
-        out.print(Text.assemble(*((text, str(ink)) for text, ink in line)))
+    out = console()
+    for part in parts:
+        out.print(Text.assemble(*((text, str(ink)) for text, ink in part)))
 
 
 def print_text(text: str) -> None:

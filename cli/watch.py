@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -192,22 +193,28 @@ def _rates(before: Look, now: Look) -> dict[tuple[str, str], float]:
 
 
 def _run(command: str, content: dict[str, Any]) -> None:
-    """Run --on-change with the document on stdin; a failure is reported, and the watch goes on."""
+    """Run --on-change with the document on stdin; a failure is reported, and the watch goes on.
+
+    stdin is a file: writing to a pipe that the command does not read would end the watch by SIGPIPE.
+    """
     from railgauge.cli.output import json_text
 
     environment = os.environ | {"RAILGAUGE_HOST": content["host"], "RAILGAUGE_EVENTS": str(len(content["events"]))}
     try:
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            input=json_text(content),
-            text=True,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            errors="replace",
-            timeout=COMMAND_S,
-            check=False,
-        )
+        with TemporaryFile() as given:
+            given.write(json_text(content).encode())
+            given.seek(0)
+            done = subprocess.run(
+                ["/bin/sh", "-c", command],
+                stdin=given,
+                text=True,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                errors="replace",
+                timeout=COMMAND_S,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         tell(f"railgauge watch: --on-change: {error}")
         return

@@ -17,6 +17,7 @@ Reports = Annotated[
     list[str] | None,
     typer.Option(
         "-o",
+        "--output",
         metavar="FOLDER|FILE",
         help="Keep the nodes' files in FOLDER; or write .html, .prom, .csv, .json; repeatable.",
     ),

@@ -76,5 +76,6 @@ def lint(
         print_json(document("findings", machine.host, findings=[record(finding) for finding in findings]))
     else:
         names = link_names(system, ids)
-        print_findings([replace(one, message=named(one.message, names)) for one in findings], detail=detail)
+        told = (replace(one, message=named(one.message, names), effect=named(one.effect, names)) for one in findings)
+        print_findings(list(told), detail=detail)
     leave_with(findings, fail_on)

@@ -86,7 +86,13 @@ def test_nothing_is_suggested_for_a_name_that_is_like_none():
     assert "did you mean" not in in_process("explain", "zzz").stderr
 
 
-MORE = {"predict": ("-b", "8", "-e", "8"), "pick": ("-n", "1"), "lint": ("graph.txt",), "bind": ("--dry-run", "true")}
+MORE = {
+    "predict": ("-b", "8", "-e", "8"),
+    "pick": ("-n", "1"),
+    "lint": ("graph.txt",),
+    "bind": ("--dry-run", "true"),
+    "watch": ("--count", "1"),
+}
 NAMED_ELSEWHERE = (("topo", "lint"), ("log", "explain"), ("cluster", "check"), ("cluster", "dump"))
 """--from is what a file is compared with, or a folder."""
 WITH_FROM = [words for words, one in ALL if any("--from" in option.opts for option in one.params)]

@@ -13,7 +13,7 @@ TOPOLOGY = str(EXPECTED / "topo.txt")
 KEYS = {
     *("pattern", "cross_nic", "same_channels", "type_intra", "type_inter", "latency_inter"),
     *("gb_per_s_intra", "gb_per_s_inter", "search_ms", "channels"),
-    *("bound_gb_per_s", "bound_why", "bound_weights", "difference"),
+    *("bound_gb_per_s", "bound_why", "bound_weights", "difference", "running_share", "running_why"),
 }
 
 

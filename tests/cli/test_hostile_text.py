@@ -521,8 +521,8 @@ def test_an_encoding_that_lacks_a_character_ends_nothing(recorded):
     assert done.stdout.isascii()
 
 
-def test_help_is_in_colour_at_a_terminal():
-    assert "\x1b[" in at_terminal("topo", "show", "--help")[0]
+def test_a_machine_is_in_colour_at_a_terminal():
+    assert "\x1b[" in at_terminal("topo", "show", "--from", "@dgx-h100")[0]
 
 
 def test_the_fixtures_of_these_tests_are_hostile(recorded, described):

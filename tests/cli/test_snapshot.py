@@ -143,7 +143,7 @@ def answered(*args, **env):
     done = in_process(*args, **env)
     assert done.returncode in (0, 1), done.stderr
     said = [line for line in done.stderr.splitlines() if not line.startswith("railgauge: wrote ")]
-    return done.returncode, re.sub(r'"time": "[^"]*"', "", done.stdout), said
+    return done.returncode, re.sub(r'"time": "[^"]*"|; captured [^\n]*', "", done.stdout), said
 
 
 @pytest.mark.parametrize(

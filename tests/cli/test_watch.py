@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -122,6 +123,19 @@ def test_a_machine_that_cannot_be_read_for_a_while_is_checked_again(node, tmp_pa
         assert process.poll() is None
 
 
+NO_READER = """
+import signal
+from railgauge.cli.watch import _run
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+_run("exit 7", {"host": "gpu-01", "events": [], "more": "x" * 1_000_000})
+"""
+
+
+def test_a_command_that_does_not_read_ends_nothing():
+    done = subprocess.run([sys.executable, "-c", NO_READER], capture_output=True, text=True, timeout=HANGS_AFTER_S)
+    assert (done.returncode, "--on-change ended with 7" in done.stderr) == (0, True)
+
+
 def test_a_command_that_fails_is_named(node):
     shutil.rmtree(node / "sys/class/net", ignore_errors=True)
     with started(
@@ -130,11 +144,11 @@ def test_a_command_that_fails_is_named(node):
         lines_until(process, "watching")
         with open(os.path.realpath(node / PORTS) + "/state", "w") as file:
             file.write("1: DOWN\n")
-        message = process.stderr.readline()
-        while "--on-change" not in message:
-            assert message
-            message = process.stderr.readline()
-        assert "--on-change ended with 7: no route" in message
+        said = [process.stderr.readline()]
+        while "--on-change" not in said[-1]:
+            assert said[-1], (said, process.wait(HANGS_AFTER_S))
+            said.append(process.stderr.readline())
+        assert "--on-change ended with 7: no route" in said[-1]
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_beats_come_no_more_often_than_agreed(monkeypatch):
         reader, heard = FrameReader(FROM_HUB), []
         while [kind for kind, _, _ in heard].count(FrameKind.BEAT) < 3:
             heard += receive(rank, reader)
-        beats = (time.monotonic() - began) / heard[0][2]["beat_s"]
+        beats = (time.monotonic() - began) / heard[0][2].beat_s
         rank.sendall(pack(FrameKind.BYE))
     one.close()
     assert beats > 1.5  # between the first and the third lie two

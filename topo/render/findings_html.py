@@ -16,9 +16,9 @@ STYLE = """\
 .finding dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: .3rem 0; color: var(--quiet) }
 .finding dd { margin: 0; overflow-wrap: anywhere }
 .level { display: inline-block; min-width: 4.5rem; padding: 0 .4rem; border-radius: .3rem; font-weight: 700;
-  text-align: center; color: #fff; background: var(--quiet) }
+  text-align: center; color: @; background: var(--quiet) }
 .finding code, .finding p { overflow-wrap: anywhere }
-"""
+""".replace("@", palette.ON_FILL)
 STYLE += themed([(f".finding.{level}", "border-color", colour) for level, colour in palette.LEVELS.items()])
 STYLE += "\n" + themed([(f".level.{level}", "background", colour) for level, colour in BADGES.items()])
 MOST = 16  # of one rule; a page with hundreds of them is read by nobody

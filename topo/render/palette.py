@@ -78,6 +78,7 @@ class Colour(NamedTuple):
 
 
 PAGE = Colour("#ffffff", "#0d1117")
+ON_FILL = "#ffffff"  # text on a coloured ground, in both themes
 TEXT = Colour("#1f2328", "#e6edf3")
 QUIET = Colour("#59636e", "#9aa6b2")
 RULE = Colour("#d8dee4", "#2a323d")

@@ -98,8 +98,7 @@ def test_all_types_and_operators_of_any_collective(collective):
 
 def test_the_help_has_every_option_in_a_section():
     text = in_process("run", "--help").stdout
-    titles = ["What:", "Sizes:", "How to measure:", "Ranks to start:", "Answer:", "Other:"]
+    titles = ["What:", "Sizes:", "How to measure:", "Ranks to start:", "Answer:", "Options of every command:"]
     assert [title for title in titles if f"\n{title}\n" not in text] == []
     for option in (*"beifnmwNcodrgtzGaCRTJx", "-list", "-compare", "-tolerance"):
         assert len(re.findall(rf"^  -{option}[, ]", text, re.MULTILINE)) == 1, option
-    assert text[text.index("\nOther:") :].split()[:3] == ["Other:", "-h,", "--help"]

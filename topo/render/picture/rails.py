@@ -51,7 +51,7 @@ STYLE = (
 .head {{ font: 600 11px {SANS}; text-anchor: middle }}
 .rail {{ stroke-width: 2 }}
 .{CellState.MISSING} {{ fill: none; stroke-width: 2; stroke-dasharray: 3 2 }}
-.sign {{ font: 700 12px {SANS}; text-anchor: middle; fill: #fff }}
+.sign {{ font: 700 12px {SANS}; text-anchor: middle; fill: {palette.ON_FILL} }}
 .sign.{CellState.MISSING} {{ fill: {palette.WRONG.light}; stroke: none }}"""
 )
 
