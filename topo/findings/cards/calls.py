@@ -95,7 +95,7 @@ HOST_MEMORY_FULL = Card(
     levels=(FAIL,),
     about="malloc, mmap or the allocation of page-locked memory failed in a rank.",
     remedy=(
-        "check the memory limit of the container or cgroup and what else runs on the host; dmesg shows what was killed"
+        "check the memory limit of the container or cgroup and other load on the host; dmesg shows what was killed"
     ),
     sure="free -g; cat /sys/fs/cgroup/memory.max; dmesg | grep -i oom",
     shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),

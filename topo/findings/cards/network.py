@@ -68,8 +68,7 @@ SOCKET_IFNAME_NOMATCH = Card(
         Pattern(
             r"(?:address|family \d+)\b.* is neither AF_INET",
             FAIL,
-            "a rank was given an address that is none: a peer found no interface, as NCCL_SOCKET_IFNAME names none "
-            "there",
+            "a rank was given an invalid address: a peer found no interface, as NCCL_SOCKET_IFNAME names none there",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/177",),

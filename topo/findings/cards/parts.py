@@ -26,7 +26,7 @@ LINK_LAYERS_MIXED = Card(
         "a RoCE "
         "port cannot connect (ibv_modify_qp: Invalid argument). The RoCE port is often meant for storage or management."
     ),
-    remedy="name the ports of one kind: NCCL_IB_HCA=mlx5_0,mlx5_3 or NCCL_IB_HCA=^mlx5_2, the same on every node",
+    remedy="name the ports of one kind in NCCL_IB_HCA (^ in front leaves the named ports out), the same on every node",
     sure="ibstat: Link layer of each port; railgauge env",
 )
 RDMA_ACCESS_REFUSED = Card(

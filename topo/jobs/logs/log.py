@@ -144,6 +144,7 @@ class Log:
         self._gpus: dict[tuple[str, int, int], str] = {}
         self._tail = b""
         self._last_error = False
+        self._warned: LogLine | None = None
 
     @property
     def empty(self) -> bool:
@@ -205,8 +206,9 @@ class Log:
         for message in messages(raw):
             if self._last_error and not message.level:  # the words of NCCL, which PyTorch repeats
                 self._error(message._replace(level="WARN"))
-            else:
+            elif not (self._warned and not message.level and self._goes_on(self._warned, message.text)):
                 self._take(message)
+            self._warned = message if message.level == "WARN" else None
             self._last_error = not message.level and bool(LAST_ERROR.search(message.text))
 
     def _take(self, line: LogLine) -> None:
@@ -316,6 +318,23 @@ class Log:
         if sighting:
             sighting.times += 1
             sighting.hosts.add(line.host)
+
+    def _goes_on(self, line: LogLine, rest: str) -> bool:
+        """Whether a warning goes on in the line below it, as wrapped lines do: then more is known of both together."""
+        begun = self._known.get((line.level, line.text[:LONGEST_MESSAGE]))
+        for text in (line.text + rest, f"{line.text} {rest}") if begun else ():
+            entry = entry_of(text, line.level)
+            if (
+                begun
+                and entry
+                and (begun.entry is UNKNOWN_WORDS or entry.pattern.general < begun.entry.pattern.general)
+            ):
+                begun.times -= 1
+                self.sightings = {name: seen for name, seen in self.sightings.items() if seen.times}
+                self._known.pop((line.level, line.text[:LONGEST_MESSAGE]), None)
+                self._error(line._replace(text=text))
+                return True
+        return False
 
     def _sighting(self, level: str, text: str) -> Sighting | None:
         entry = entry_of(text, level)

@@ -31,6 +31,8 @@ RARE = (b"rror:", b"] INFO ")
 """Words in few logs, each looked for by itself, which is faster than as a part of a pattern."""
 UNNAMED_WARNING = re.compile(rb"\] [\w./+-]+:\d+ WARN ")
 """Of NCCL 2.0 to 2.3, which did not name itself, neither before INFO."""
+NARROW = 70
+"""A warning as long as this may be wrapped by a terminal: then it goes on in the line below it."""
 LAST_ERROR = b"Last error:"
 """In PyTorch's words; what NCCL said is in the line below it."""
 VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"
@@ -48,7 +50,8 @@ def lines(block: bytes, *, connections: bool = True) -> Iterator[bytes]:
     for begin in sorted(begins):
         yield (line := _line(block, begin))
         below = begin + len(line) + 1
-        if line.rstrip().endswith(LAST_ERROR) and below < len(block) and below not in begins:
+        goes_on = line.rstrip().endswith(LAST_ERROR) or (len(line) >= NARROW and b" WARN " in line)
+        if goes_on and below < len(block) and below not in begins:
             yield _line(block, below)
 
 

@@ -190,6 +190,14 @@ def test_what_pytorch_repeats_are_the_words_of_nccl():
         assert verdict(log).findings[0].id == "memlock-low"
 
 
+def test_a_warning_that_a_terminal_wrapped():
+    begun = "a:1:2 [3] transport/net_ib.cc:2244 NCCL WARN NET/IB: Got completion from peer 10.0.0.5<5> with"
+    for cut in (" sta\ntus=12 opcode=129", "\nstatus=12 opcode=129", " status=12 opcode=\n129"):
+        (found,) = judged(f"{begun}{cut} vendor err 129 (Recv)\nstep 5\n").findings
+        assert (found.id, found.evidence["lines"]) == ("rail-unreachable", 1)
+    assert loud(f"{begun} status=12 opcode=129\nstep 5 is next\n") == ["rail-unreachable"]
+
+
 NETWORK = "data (between|goes)|inter-node"
 ONE_HOST = {
     "NCCL's count": said(
