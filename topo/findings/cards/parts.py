@@ -285,7 +285,7 @@ TOPOLOGY_UNUSABLE = Card(
     shows=("graph/topo.cc:300 NCCL WARN Could not find NET with id 3",),
     patterns=(
         Pattern(
-            r"(?i:^graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"
+            r"(?i:(?:^|/)graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"
             r"|\bnics?\b|\bxml"
             r"|system hostHashes|intra ?(?:node|proc|ranks)|local ?rank|nLocals|channels? upper)",
             FAIL,

@@ -9,6 +9,7 @@
 Both ends of a network connection log their side; of others only the sender.
 """
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -91,6 +92,11 @@ class LoggedConnections:
     def full(self) -> bool:
         """Whether no more are kept."""
         return len(self.kept) >= MOST
+
+    @property
+    def by_network(self) -> bool:
+        """Whether one is of the network."""
+        return any(one.via.startswith("NET/") for one in itertools.chain(self.kept, self.beyond))
 
     def read(self, text: str, host: str, comm: str) -> bool:
         """Take one from a line; False where there is none."""

@@ -37,7 +37,8 @@ def errors(log: Log) -> Iterator[Finding]:
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
-            yield _finding(seen, seen.entry.pattern.level)
+            unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and log.on_one_node
+            yield _finding(seen, Level.INFO if unneeded else seen.entry.pattern.level)
     if cause is None and len(causes) == len(log.sightings):
         yield from (_end(text) for text in log.ends if not (causes and RETURNED.search(text)))
 

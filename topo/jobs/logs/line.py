@@ -64,8 +64,8 @@ def messages(raw: bytes) -> Iterator[LogLine]:
 def _headers(text: str) -> Iterator[re.Match[str]]:
     """The headers of a line; the search is not begun where no name of NCCL is ahead."""
     if "CCL " not in text:
-        old = OLD_HEADER.search(text)
-        yield from [old] if old else ()
+        if ("] INFO " in text or " WARN " in text) and (old := OLD_HEADER.search(text)):
+            yield old
         return
     end = 0
     while text.find("CCL ", end) >= 0 and (header := HEADER.search(text, end)):

@@ -57,7 +57,7 @@ GPU = re.compile(r" - (GPU/\S+) \(")
 NODES = re.compile(r"\bnNodes (\d{1,7})\b")
 GID = re.compile(r"\bGID (\d{1,4}) \((?:80FE|FE80|fe80)")
 """The GID of a RoCE connection (ports of InfiniBand log a LID) that is link-local; in the order of bytes of x86."""
-LAST_ERROR = re.compile(r"Last error: *$")
+LAST_ERROR = "Last error:"
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
 LOOPBACK = re.compile(r" (?:127\.|::1$)")
@@ -173,10 +173,9 @@ class Log:
     @property
     def on_several_nodes(self) -> bool:
         """Whether the log shows ranks on several nodes: hosts, NCCL's count, or connections by the network."""
-        by_network = any(one.via.startswith("NET/") for one, _ in self.connections.traffic())
         if self.nodes:
             return max(self.nodes.values()) > 1
-        return self.leaves or len(self.hosts) > 1 or by_network
+        return self.leaves or len(self.hosts) > 1 or self.connections.by_network
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -209,7 +208,7 @@ class Log:
             elif not (self._warned and not message.level and self._goes_on(self._warned, message.text)):
                 self._take(message)
             self._warned = message if message.level == "WARN" else None
-            self._last_error = not message.level and bool(LAST_ERROR.search(message.text))
+            self._last_error = not message.level and message.text.endswith(LAST_ERROR)
 
     def _take(self, line: LogLine) -> None:
         if line.level:

@@ -219,6 +219,12 @@ def test_one_host_is_one_host(name):
     assert not loud(ONE_HOST[name])
 
 
+def test_libibverbs_is_not_missed_on_one_host():
+    missing = said("a", "Failed to open libibverbs.so[.1]")
+    assert loud(missing) == ["verbs-provider-missing"]
+    assert loud(missing + ONE_HOST["NCCL's count"]) == []
+
+
 def test_a_host_that_may_be_the_only_one():
     found = judged(said("a", "NET/IB : No device found.", "Using network Socket"))
     assert not re.search(NETWORK, found.text)
