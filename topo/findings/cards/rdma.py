@@ -337,7 +337,8 @@ PEERMEM_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$",
+            r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$"
+            r"|ibv_reg_mr\w* failed.*Bad address",
             FAIL,
             "a NIC cannot register GPU memory: nvidia_peermem is not loaded",
         ),

@@ -96,7 +96,8 @@ class LoggedConnections:
     @property
     def by_network(self) -> bool:
         """Whether one is of the network."""
-        return any(one.via.startswith("NET/") for one in itertools.chain(self.kept, self.beyond))
+        ways = itertools.chain((one.via for one in self.kept), (one.via for one in self.beyond))
+        return any(via.startswith("NET/") for via in ways)
 
     def read(self, text: str, host: str, comm: str) -> bool:
         """Take one from a line; False where there is none."""

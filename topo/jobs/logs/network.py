@@ -23,7 +23,8 @@ from railgauge.topo.nccl.settings.hca import Port, matched, parse_hca
 
 ENDS = {"send": "sending", "receive": "receiving"}
 LIBFABRIC = re.compile(r"(?i)libfabric|OFI|EFA")
-PORT = re.compile(r"([\w.-]+):(\d{1,3})(?:/(IB|RoCE))?")
+PORT = re.compile(r"(?:^|\+)([\w.-]+)(?::(\d{1,3}))?(?:/(IB|RoCE))?")
+"""A port of a device, or of each that is merged into it: mlx5_0+mlx5_1:1/RoCE."""
 KNOWS_PEERMEM = 2, 23
 """The first release that looks for nvidia_peermem where today's drivers put it: /sys/module/nvidia_peermem."""
 REFUSED = re.compile(r"ibv_modify_qp failed.*(?:Invalid argument|\b22\b)")
@@ -153,7 +154,9 @@ def _hca(log: Log, value: str, host: str) -> Iterator[Finding]:
     """The setting against the devices of a host."""
     hca = parse_hca(value)
     used: list[Port] = [
-        (found[1], int(found[2])) for one in log.devices.get(host, {}).get("IB", ()) for found in PORT.finditer(one)
+        (found[1], int(found[2] or 1))
+        for one in log.devices.get(host, {}).get("IB", ())
+        for found in PORT.finditer(one)
     ]
     subject = f"NCCL_IB_HCA on {host}" if host else "NCCL_IB_HCA"
     if not used:

@@ -91,6 +91,7 @@ FAULTS = {
     ],
     "shm-register-failed": ["include/shm.h:42 NCCL WARN Cuda failure 'invalid argument'"],
     "numa-syscalls-blocked": ["misc/shmutils.cc:93 NCCL WARN Call to open failed: No such file or directory"],
+    "peermem-missing": ["NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address"],
     "cuda-arch-missing": [
         "enqueue.cc:47 NCCL WARN Cuda failure 'named symbol not found'",
         "enqueue.cc:47 NCCL WARN Cuda failure 209 'no kernel image is available for execution on the device'",
@@ -277,6 +278,11 @@ HCA = [
 @pytest.mark.parametrize(("value", "found"), HCA)
 def test_hcas_are_held_against_the_devices_that_are_used(value, found):
     assert loud(said("a", f"NCCL_IB_HCA set by environment to {value}.", USING, "Using network IB")) == found
+
+
+def test_hcas_name_the_parts_of_a_merged_device():
+    using = "NET/IB : Using [0]mlx5_0+mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>"
+    assert loud(said("a", "NCCL_IB_HCA set by environment to mlx5_0,mlx5_1.", using, "Using network IB")) == []
 
 
 def test_hcas_that_name_no_device_at_all():
