@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The communicator: a group of ranks that are connected, and the collectives on it."""
 
-import contextlib
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf, prod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from math import inf
 from typing import Any
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import FaultySender, SharedSegment
+from railgauge._native.transports import FaultySender
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
-from railgauge.collectives.cost.host_cost import has_segments
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.ending import Ending
+from railgauge.collectives.host_array import empty_array
+from railgauge.collectives.host_engine import STREAM_BYTES, Channels, host_engine
 from railgauge.collectives.operation import NUMBERS
+from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.rails import Rails, interfaces
+from railgauge.collectives.rails import interfaces
 from railgauge.collectives.registered import Registered
-from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, Choice, TuningScope, choose, uses
+from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, TuningScope, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
-from railgauge.collectives.waiting import spin_s
-from railgauge.collectives.work import Work, WorkQueue
+from railgauge.collectives.whole_numbers import check_numbers, is_number
 from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -33,11 +34,7 @@ from railgauge.transports.group import Group
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
 from railgauge.transports.registered_memory import allocate
-from railgauge.transports.select import sharing_memory
 from railgauge.transports.wire import Nets, Wire
-
-STREAM_BYTES = 32 << 20
-"""Results of at least this size are written past the caches, which could not hold them anyway."""
 
 
 class Communicator(Collectives):
@@ -85,8 +82,7 @@ class Communicator(Collectives):
         self._environ = os.environ if environ is None else environ
         self._parts: list[Communicator] = []
         self._splits = 0
-        self._queue: WorkQueue | None = None
-        self._collected: list[tuple[Work, bool]] | None = None
+        self._order = OperationOrder(f"works-{group.world_rank}")
         self._closed = False
         self._registered: dict[int, list[Any]] = {}
         """Arrays that RDMA devices send from: by address, how often each was registered."""
@@ -110,8 +106,10 @@ class Communicator(Collectives):
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
-        self._segment: SharedSegment | None = None
-        self._native = self._connect(rings, nets, trees[: self.trees], choices)
+        channels = Channels(rings, nets, trees[: self.trees])
+        self._native, self._segment = host_engine(
+            self._connections, self._ending, self.peers, self._everybody, group, channels, choices
+        )
         self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():
@@ -186,19 +184,7 @@ class Communicator(Collectives):
             usable.
             RunError: a rank was lost meanwhile.
         """
-        import numpy as np
-
-        try:
-            kind = np.dtype(dtype)
-            sizes = [operator.index(one) for one in (shape if isinstance(shape, Sequence) else [shape])]
-            if kind.hasobject or any(size < 0 for size in sizes):
-                raise TypeError
-        except TypeError:
-            raise UsageError(
-                f"empty: shape {shape!r}, dtype {dtype!r}: expected whole numbers, a number type"
-            ) from None
-        memory = self.memory(prod(sizes) * kind.itemsize)
-        return np.frombuffer(memory, np.uint8).view(kind).reshape(sizes)
+        return empty_array(shape, dtype, self.memory)
 
     def memory(self, size: int) -> memoryview:
         """The memory of `empty()`: `size` bytes; sizes may differ between ranks.
@@ -235,29 +221,14 @@ class Communicator(Collectives):
 
         return Registered(address, end)
 
-    @contextlib.contextmanager
-    def group(self) -> Iterator[None]:
+    def group(self) -> AbstractContextManager[None]:
         """Collect the operations called within, and run them at the end, one after another in that order.
 
         Their arrays are checked when they are called, and must not be touched from the first call to the end. Those
         called with `async_op` are not waited for at the end. Nothing is run when an exception leaves the block. A
         nested block is part of the outer one.
         """
-        if self._collected is not None:
-            yield
-            return
-        self._collected = []
-        try:
-            yield
-            collected = self._collected
-        finally:
-            self._collected = None
-        in_turn = any(in_background for _, in_background in collected) or not self._is_idle
-        for work, _ in collected:
-            self._begin(work) if in_turn else work.run()
-        for work, in_background in collected:
-            if not in_background:
-                work.wait()
+        return self._order.collecting()
 
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
@@ -295,7 +266,7 @@ class Communicator(Collectives):
         Raises:
             UsageError: the collective, type or count is invalid (an alltoallv always uses pairs).
         """
-        if collective not in NUMBERS or dtype not in tuple(Dtype) or not _is_number(count, 62):
+        if collective not in NUMBERS or dtype not in tuple(Dtype) or not is_number(count, 62):
             raise UsageError(
                 f"choice: {collective!r:.40}, {count!r:.40}, {dtype!r:.40}: expected a collective, a count and a Dtype"
             )
@@ -321,9 +292,7 @@ class Communicator(Collectives):
 
     @property
     def ran_zero_copy(self) -> bool:
-        """Whether the last operation ran on the arrays themselves instead of as `choice` says, because they allowed
-        it.
-        """
+        """Whether the last operation ran on the arrays themselves, since they allow it, instead of as `choice` says."""
         operations = self._native.operations
         return bool(operations) and operations[-1].algorithm == RUN_BY.index(Algorithm.ZERO_COPY)
 
@@ -334,9 +303,7 @@ class Communicator(Collectives):
 
     @property
     def bytes_shown(self) -> int | None:
-        """How many bytes this rank has put into its shared segment for the ranks of its host; None if it has no
-        segment.
-        """
+        """How many bytes this rank has put into the segment that it shares with its host; None without one."""
         return self._connections.bytes_shown
 
     def close(self) -> None:
@@ -351,8 +318,7 @@ class Communicator(Collectives):
             part.close()
         if self._parent:
             self._parent._parts.remove(self)
-        if self._queue:
-            self._queue.close()
+        self._order.close()
         self._connections.close()
         if self._segment:
             self._segment.registered_memory.close()
@@ -372,7 +338,7 @@ class Communicator(Collectives):
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
-        if async_op or self._queue or self._collected is not None or self._closed:
+        if async_op or self._closed or not self._order.is_direct:
             call = self._prepare(collective, source, destination, op, root)
             return self._start(call, destination, async_op)
         self._ending.check()
@@ -381,7 +347,7 @@ class Communicator(Collectives):
                 self._connect_pairs()
         except BaseException as error:
             if isinstance(error, TypeError):
-                _check_numbers(op, root)
+                check_numbers(op, root)
             self._ending.end(error)
             raise
         return destination
@@ -390,7 +356,7 @@ class Communicator(Collectives):
         try:
             return self._native.prepare(collective, source, destination, op, root)
         except TypeError:
-            _check_numbers(op, root)
+            check_numbers(op, root)
             raise
 
     def _call_v(
@@ -398,7 +364,7 @@ class Communicator(Collectives):
     ) -> Any:
         counts = [list(send_counts), list(recv_counts)]
         for count in (*counts[0], *counts[1]):
-            if not _is_number(count, 63):
+            if not is_number(count, 63):
                 raise UsageError(f"alltoallv: count {count!r:.40}: expected whole numbers of elements")
         call = self._native.prepare_all_to_all_v(source, counts[0], destination, counts[1])
         return self._start(call, destination, async_op)
@@ -406,23 +372,7 @@ class Communicator(Collectives):
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
         """Run it, now or when its turn comes."""
         self._check_open()
-        if not async_op and self._collected is None and self._is_idle:
-            self._execute(call)
-            return destination
-        work = Work(lambda: self._execute(call), destination)
-        if self._collected is not None:
-            self._collected.append((work, async_op))
-            return work if async_op else destination
-        self._begin(work)
-        return work if async_op else work.wait()
-
-    @property
-    def _is_idle(self) -> bool:
-        return self._queue is None or self._queue.is_idle
-
-    def _begin(self, work: Work) -> None:
-        self._queue = self._queue or WorkQueue(f"works-{self._group.world_rank}")
-        self._queue.put(work)
+        return self._order.start(lambda: self._execute(call), destination, async_op=async_op)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -433,10 +383,7 @@ class Communicator(Collectives):
     def _wait_for_queue(self) -> None:
         """Wait for operations that were started before."""
         self._check_open()
-        if self._collected is not None:
-            raise UsageError("this call cannot be part of a group of operations: call it before or after the group")
-        if self._queue:
-            self._queue.drain()
+        self._order.drain()
 
     def _execute(self, call: native.Call) -> None:
         self._ending.check()
@@ -450,53 +397,3 @@ class Communicator(Collectives):
         before = set(self.ends)
         self._native.connect_pairs(self._ending.connecting(lambda: self._connections.pairs(self.rings + self.trees)))
         self.tell_pairs({wire: end for wire, end in self.ends.items() if wire not in before})
-
-    def _connect(
-        self,
-        rings: list[list[int]],
-        nets: list[list[Nets]],
-        trees: Sequence[Tree],
-        choices: Mapping[Collective, list[Choice]],
-    ) -> native.Communicator:
-        made = self._connections
-        channels = self._ending.connecting(lambda: made.rings(rings, nets))
-        tree_channels = self._ending.connecting(lambda: made.trees(trees, len(rings))) if trees else []
-        hosts = sharing_memory(self.peers)
-        rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
-        cube = across = segment = None
-        if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
-            cube = self._ending.connecting(lambda: made.cube(hosts, after_trees + 1, rails))
-        if uses(choices, Algorithm.HIERARCHICAL):
-            across = self._ending.connecting(lambda: made.across(hosts, after_trees + 2, rails))
-        if self.size > 1 and (has_segments([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
-            here = next(ranks for ranks in hosts if self.rank in ranks)
-            segment = self._ending.connecting(lambda: made.shared_segment(here))
-            self._segment = segment if len(hosts) == 1 else None  # all ranks map registered memory
-        return native.Communicator(
-            self.rank,
-            self.size,
-            made.doorbell,
-            channels,
-            tree_channels,
-            segment,
-            hosts if len(hosts) > 1 else [],
-            cube,
-            across,
-            timeout_s=self._job.timeout_s,
-            spin_s=spin_s(self.peers[self.rank], self._everybody, sockets=any(wire.over_sockets for wire in made.ends)),
-            stream_bytes=STREAM_BYTES,
-        )
-
-
-def _check_numbers(op: object, root: object) -> None:
-    """Raise UsageError if the native engine rejected these arguments."""
-    if not _is_number(op, 31) or not _is_number(root, 31):
-        raise UsageError(f"op {op!r:.40}, root {root!r:.40}: expected a Redop and a rank's number") from None
-
-
-def _is_number(value: object, bits: int) -> bool:
-    """Whether it is a whole number of at most this many bits beside the sign."""
-    try:
-        return -(1 << bits) <= operator.index(value) < 1 << bits  # type: ignore[arg-type]
-    except TypeError:
-        return False

@@ -17,6 +17,7 @@ from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.ending import running
+from railgauge.collectives.gpu_arguments import check_arrays, check_parts
 from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.gpu_slots import GDR, Slots
 from railgauge.collectives.gpu_way import (
@@ -31,7 +32,8 @@ from railgauge.collectives.gpu_way import (
     proxies_of,
     vias_of,
 )
-from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
+from railgauge.collectives.gpu_work import GpuWork
+from railgauge.collectives.operation import NUMBERS, WHOLE
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.registered import Registered
 from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
@@ -64,27 +66,6 @@ class GpuEnd:
     received: int
     arriving: str | None
     """Likewise as the receiver names it, for a network; None for others."""
-
-
-class GpuWork:
-    """An operation on a stream, which may have been destroyed before the operation is waited for."""
-
-    def __init__(self, comm: "GpuCommunicator", mark: native.GpuMark | None, destination: Any) -> None:
-        self._comm, self._mark, self._destination = comm, mark, destination
-
-    def wait(self) -> Any:
-        """Wait until it is done, and return its destination.
-
-        Raises:
-            RunError: a rank did not take part within the timeout.
-            UsageError: it has been captured into a CUDA graph: only replays run it.
-        """
-        if self._mark is None:
-            raise UsageError(
-                "wait: the operation was captured into a CUDA graph: wait for the stream on which the graph is replayed"
-            )
-        self._comm.wait(self._mark)
-        return self._destination
 
 
 class GpuCommunicator(Collectives):
@@ -399,52 +380,21 @@ class GpuCommunicator(Collectives):
         count = to.count if what in COUNTED_BY_DESTINATION else from_.count
         if what is Collective.ALL_TO_ALL:
             count //= self.size
-        self._check(what, from_, to, count, root)
+        check_arrays(what, from_, to, count, root, rank=self.rank, size=self.size)
         self.running(self._engine.check)
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
         self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
-        return GpuWork(self, self._engine.mark(stream), destination) if async_op else destination
-
-    def _check(self, what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int) -> None:
-        """Raise UsageError if the arrays do not fit the collective."""
-        if not 0 <= root < self.size:
-            raise UsageError(f"{what}: root {root}: ranks are 0 to {self.size - 1}")
-        needs = extent(what, count, self.rank, self.size, root)
-        for which, array, wanted in (("source", source, needs.source), ("destination", destination, needs.destination)):
-            if wanted and array.count != wanted:
-                raise UsageError(f"{what}: the {which} has {array.count} elements, and needs {wanted}")
-        if needs.source and needs.destination and source.dtype is not destination.dtype:
-            raise UsageError(
-                f"{what}: {source.dtype.label} and {destination.dtype.label}: both arrays must have the same type"
-            )
-        if not (needs.source and needs.destination and source.overlaps(destination)):
-            return
-        if what not in IN_PLACE:
-            raise UsageError(f"{what} cannot be run in place")
-        apart = (needs.source_at - needs.destination_at) * source.dtype.bytes
-        if source.pointer - destination.pointer != apart:
-            raise UsageError(f"{what}: source and destination overlap, but not as in place")
+        return GpuWork(self.wait, self._engine.mark(stream), destination) if async_op else destination
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
         from_, to = cuda_array(source), cuda_array(destination)
-        if from_.dtype is not to.dtype:
-            raise UsageError(
-                f"alltoallv: {from_.dtype.label} and {to.dtype.label}: both arrays must have the same type"
-            )
-        if from_.overlaps(to):
-            raise UsageError("alltoallv: source and destination overlap")
-        for which, array, counts in (("source", from_, send_counts), ("destination", to, recv_counts)):
-            if len(counts) != self.size or min(counts) < 0 or sum(counts) != array.count:
-                raise UsageError(
-                    f"the {which} has {array.count} elements: expected a count for each of {self.size} ranks, "
-                    f"from 0, with that sum"
-                )
+        check_parts(from_, send_counts, to, recv_counts, size=self.size)
         self.running(self._engine.check)
         stream = current_stream(source)
         self._engine.run_parts(
             from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream
         )
-        return GpuWork(self, self._engine.mark(stream), destination) if async_op else destination
+        return GpuWork(self.wait, self._engine.mark(stream), destination) if async_op else destination

@@ -22,6 +22,7 @@ from typing import Any
 from railgauge._native.transports import keep
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
 from railgauge.topo.values.printable import one_line
+from railgauge.transports.beat import SILENT_BEATS, SILENT_SHARE, beat_interval
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.failure import FailureVerdict
 from railgauge.transports.forked import leave_to_parent
@@ -40,7 +41,6 @@ from railgauge.transports.frame import (
     split_result,
 )
 from railgauge.transports.group import WORLD, Group
-from railgauge.transports.hub import SILENT_BEATS, SILENT_SHARE, beat_interval
 from railgauge.transports.standing import Standing
 
 AFTER_FAILURE_S = 5.0

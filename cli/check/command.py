@@ -90,6 +90,7 @@ def check(
     if cost > MOST_COST:
         print_warnings((f"-r {cost} is the same as -r {MOST_COST}: check moves no data; {MOVES_DATA}",))
     expected = given(expect or ())
+    print_warnings(expected.warnings)
     rules = chosen(only or (), skip or (), cost)
     machine = open_machine(
         source, gpus, topo_file=topo_file, save=save, later=cost >= ASKING, tolerant=True, dmesg=dmesg

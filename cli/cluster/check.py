@@ -91,6 +91,7 @@ def check(
         raise UsageError("--table, --drain and --json are different answers: give one")
     folder, reports = folder_and_files(outputs or [])
     expected = given(expect or ())
+    print_warnings(expected.warnings)
     wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
     limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
     with ExitStack() as stack:

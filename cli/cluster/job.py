@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from railgauge.topo.files.output_file import write_file
 from railgauge.topo.findings.cluster.folder import CAPTURES, NodeFile, Unread
 from railgauge.topo.values.node_names import NAME
 from railgauge.topo.values.printable import one_line
+from railgauge.transports.typed import jsonable, read_json
 
 if TYPE_CHECKING:
     from railgauge.collectives.launch.place import Place
@@ -55,22 +57,32 @@ def files_of_job(place: "Place", folder: str, timeout_s: float) -> tuple[list[No
         return _collected(place, store, message, folder, timeout_s + SPARE_S)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSender:
+    """Who sends a capture: its host, whether it is the first of its node's processes, and why it has none."""
+
+    name: str
+    first: bool
+    error: str = ""
+
+
 def _own(place: "Place") -> bytes:
     """A line of JSON about this node, and its capture; of several processes of a node only the first sends it."""
     from railgauge.topo.facts.capture import dumps
     from railgauge.topo.machine import record
     from railgauge.transports.store.store import MAX_VALUE
 
-    about: dict[str, object] = {"name": socket.gethostname(), "first": not place.local_process}
+    about = NodeSender(name=socket.gethostname(), first=not place.local_process)
     data = b""
     try:
-        if about["first"]:
+        if about.first:
             data = dumps(record()[0], CAPTURES[0])
         if len(data) > MAX_VALUE - 4096:
-            about["error"], data = f"its capture has {len(data)} bytes, more than {MAX_VALUE - 4096}", b""
+            error = f"its capture has {len(data)} bytes, more than {MAX_VALUE - 4096}"
+            about, data = replace(about, error=error), b""
     except Exception as error:  # the other nodes are examined all the same
-        about["error"] = described(error)
-    return json.dumps(about).encode() + b"\n" + data
+        about = replace(about, error=described(error))
+    return json.dumps(about, default=jsonable).encode() + b"\n" + data
 
 
 def _collected(
@@ -107,12 +119,11 @@ def _read(rank: int, message: bytes) -> tuple[str, str, bytes]:
     """A node's name, its problem ("" without one) and its capture (b"" if another process of its node sends it)."""
     head, _, data = message.partition(b"\n")
     try:
-        about = json.loads(head)
-        name, first, problem = str(about["name"]), bool(about["first"]), str(about.get("error", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
+        about: NodeSender = read_json(head, NodeSender)
+    except ValueError:
         return _rank(rank), "sent something else than a capture", b""
-    known = name if NAME.fullmatch(name) else _rank(rank)
-    return known, one_line(problem) or ("" if data or not first else "sent no data"), data
+    known = about.name if NAME.fullmatch(about.name) else _rank(rank)
+    return known, one_line(about.error) or ("" if data or not about.first else "sent no data"), data
 
 
 def _rank(rank: int) -> str:
@@ -156,8 +167,8 @@ def _beside(launcher: "Store", place: "Place", timeout_s: float) -> "Iterator[St
         launcher.set(WHERE, json.dumps([address, store.port, secret]))
     else:
         try:
-            address, port, secret = json.loads(launcher.get(WHERE))
-        except (ValueError, TypeError) as error:
+            address, port, secret = read_json(launcher.get(WHERE), tuple[str, int, str])
+        except ValueError as error:
             raise Error(f"rank 0 sent no address: {error}") from None
         store = TCPStore(address, port, timeout=timeout, secret=secret.encode())
     with contextlib.closing(store):

@@ -60,9 +60,9 @@ def check(
     kept = tuple(setting for setting in machine.known_settings if setting.name not in names)
     there, all_pairs = gdr_pairs(machine.under((*kept, *given)))
     pairs = _asked(there, all_pairs, gpu, nic)
-    tried = _tried(there, pairs) if source is None and transfer else {}
-    moved = [pair for pair, one in tried.items() if not one.why_not]
-    found = (*findings(there, all_pairs, moved, asked=pairs), *transfer_findings(tried, machine.host))
+    results = tried(there, pairs) if source is None and transfer else {}
+    moved = [pair for pair, one in results.items() if not one.why_not]
+    found = (*findings(there, all_pairs, moved, asked=pairs), *transfer_findings(results, machine.host))
     if as_json:
         print_json(document("findings", machine.host, findings=[record(one) for one in found]))
     else:
@@ -83,17 +83,17 @@ def _given(settings: list[str]) -> "tuple[Setting, ...]":
     )
 
 
-def _tried(machine: "Machine", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
+def tried(machine: "Machine", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
     """The result of a transfer for each pair on this machine."""
     from railgauge.topo.findings.gdr.pairs import port_of
     from railgauge.transports.ib.gdr_trial import try_gdr
 
-    tried: dict[GdrPair, Transfer] = {}
+    results: dict[GdrPair, Transfer] = {}
     for bus_id in dict.fromkeys(pair.gpu.bus_id or "" for pair in pairs):
         ports = {pair: port_of(machine, pair.net) for pair in pairs if pair.gpu.bus_id == bus_id}
-        results = try_gdr(bus_id, list(ports.values()), machine.settings)
-        tried |= {pair: results[port] for pair, port in ports.items()}
-    return tried
+        by_port = try_gdr(bus_id, list(ports.values()), machine.settings)
+        results |= {pair: by_port[port] for pair, port in ports.items()}
+    return results
 
 
 def _asked(machine: "Machine", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":

@@ -25,7 +25,7 @@ from railgauge.cli.machine_options import (
     open_system,
     settings_in_force,
 )
-from railgauge.cli.output import document, print_json, print_text
+from railgauge.cli.output import document, print_json, print_text, terminal_width
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
@@ -171,7 +171,7 @@ def predict(
     if as_json:
         print_json(document("predict", machine.host, **predict_document(found, planned, compared)))
     else:
-        print_text("\n".join(predict_lines(found, planned, compared)))
+        print_text("\n".join(predict_lines(found, planned, compared, terminal_width())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

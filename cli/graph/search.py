@@ -25,7 +25,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.cli.output import document, json_text, print_json, print_text, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 
@@ -87,7 +87,7 @@ def search(
     if as_json:
         print_json(answer)
     elif output is None:
-        print("\n".join(_lines(system, graphs, nodes, link_names(system, ids))))
+        print_text("\n".join(_lines(system, graphs, nodes, link_names(system, ids))))
 
 
 def _lines(system: "System", graphs: "Graphs", nodes: int, names: "Mapping[str, str]") -> list[str]:

@@ -30,7 +30,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, print_json, write_text
+from railgauge.cli.output import document, print_json, print_text, write_text
 from railgauge.topo.channels.graph import Graph, Policy
 from railgauge.topo.errors import UsageError
 
@@ -113,7 +113,7 @@ def show(
     if output is None:
         places, names = rank_lines(system, graphs.ring), link_names(system, ids)
         shown = (_lines(name, graph, group, names) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
-        print("\n".join(itertools.chain(places, *shown)))
+        print_text("\n".join(itertools.chain(places, *shown)))
         return
     name = machine.host or os.path.basename(source or "this machine")
     drawn = graphs.ring if pattern is GraphPattern.RING else graphs.tree

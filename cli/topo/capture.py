@@ -54,7 +54,7 @@ def archive_suffix(path: str) -> str:
     from railgauge.topo.files.compression import WRITERS
 
     suffix = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
-    if suffix is None and _is_terminal(path):
+    if _is_terminal(path):
         raise UsageError(f"-o {path} is a terminal, but an archive is binary: name a file or a pipe")
     if suffix is None and not path.startswith("/dev/"):
         raise UsageError(f"-o {path}: use a name that ends in {' or '.join(WRITERS)}")

@@ -23,7 +23,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, json_text, write_text
+from railgauge.cli.output import document, json_text, print_text, write_text
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine
 
@@ -100,6 +100,8 @@ def pick(
     text = written(wanted, found, bound, machine, system, nodes)
     if output is not None:
         write_text(output, text)
+    elif wanted is PickFormat.TEXT:
+        print_text(text.removesuffix("\n"))
     else:
         print(text, end="")
 

@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,7 +21,7 @@ from railgauge.collectives.launch.launch import Launch
 from railgauge.collectives.launch.remote import MOST_SHOWN, RemoteResult, run_on
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.values.node_names import folded
-from railgauge.topo.values.printable import all_printable
+from railgauge.transports.typed import read_printable_json
 
 WITHIN_S = 30.0
 FANOUT = 128
@@ -75,22 +76,29 @@ def problems(node: str, result: RemoteResult) -> list[str]:
     return _read(result.stdout)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeAnswer:
+    """What a host answers: its release of railgauge (None: not installed), and what does not work there, and why."""
+
+    version: str | None
+    problems: dict[str, str]
+
+
 def _read(stdout: bytes) -> list[str]:
     """The problems in a probe's answer: its last line, since login scripts may print before it."""
     lines = stdout[-MOST_ANSWER:].strip().splitlines()
     try:
-        answer = all_printable(json.loads(lines[-1] if lines else b""))
-        version, found = answer["version"], dict(answer["problems"])
-    except (ValueError, LookupError, TypeError):
+        answer: ProbeAnswer = read_printable_json(lines[-1] if lines else b"", ProbeAnswer)
+    except ValueError:
         said = lines[-1][:80].decode(errors="replace") if lines else "nothing"
         return [f"it answered {said!r}: does a login script end the shell, or print after commands?"]
-    if version is None:
+    if answer.version is None:
         return [f"{sys.executable} there has no railgauge: install {__version__} on all hosts"]
-    if version != __version__:
+    if answer.version != __version__:
         return [
-            f"railgauge {str(version)[:MOST_SHOWN]} there, {__version__} here: install the same version on all hosts"
+            f"railgauge {answer.version[:MOST_SHOWN]} there, {__version__} here: install the same version on all hosts"
         ]
-    return [f"{what}: {why}"[:MOST_SHOWN] for what, why in found.items()]
+    return [f"{what}: {why}"[:MOST_SHOWN] for what, why in answer.problems.items()]
 
 
 @contextlib.contextmanager

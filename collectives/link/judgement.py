@@ -112,7 +112,7 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
         level = Level.UNKNOWN
         said = f"{many} vary so much that one at half the usual speed would not stand out{TRY}"
     evidence = {"pairs": len(alike), "quantity": quantity.name}
-    message = f"{quantity.name}: {said}"
+    message = f"{alike[0].way_name}: {quantity.name}: {said}"
     yield quantity.of_link.finding(level, alike[0].way_name, message, fix=False, evidence=evidence)
 
 

@@ -5,6 +5,10 @@ import json
 
 from tests.cli.command import in_process as railgauge
 
+from railgauge.cli.gdr.check import tried
+from railgauge.topo.findings.gdr.pairs import gdr_pairs
+from railgauge.topo.machine import load_machine
+
 
 def test_the_matrix_and_what_proves_it():
     result = railgauge("gdr", "check", "--from", "@a100-4gpu")
@@ -47,6 +51,13 @@ def test_ends_and_settings_that_there_are_not():
     assert railgauge("gdr", "check", "--set", "NCCL_DEBUG=INFO", "--from", "@dgx-h100").returncode == 2
 
 
+def test_each_pair_that_is_tried_has_a_result():
+    _, pairs = gdr_pairs(load_machine("@dgx-h100"))
+    results = tried(load_machine("@dgx-h100"), pairs)  # NICs of another machine: no byte moves
+    assert set(results) == set(pairs)
+    assert all(one.why_not for one in results.values())
+
+
 def test_a_topology_file_is_taken_at_its_word(tmp_path):
     file = tmp_path / "topo.xml"
     file.write_text(railgauge("topo", "dump", "--from", "@a100-4gpu").stdout.replace('gdr="1"', 'gdr="0"'))
@@ -60,3 +71,8 @@ def test_sockets_in_a_topology_file_are_no_fault(tmp_path):
     file.write_text(railgauge("topo", "dump", "--from", "@h200x4").stdout)
     result = railgauge("gdr", "check", "--from", str(file))
     assert (result.returncode, result.stdout.splitlines()[2].split()[0]) == (0, "INFO")
+
+
+def test_rows_stand_in_the_order_of_the_gpus_also_where_one_has_lost_its_nic():
+    lines = railgauge("gdr", "check", "--from", "@dgx-h100-port-down").stdout.splitlines()
+    assert [one.split()[0] for one in lines if one.startswith("GPU")] == [f"GPU{number}" for number in range(8)]

@@ -15,6 +15,7 @@ from railgauge.cli import output
 from railgauge.cli.findings_output import print_findings
 from railgauge.cli.output import write_text
 from railgauge.cli.run.listing import list_all
+from railgauge.cli.streams import START_OF_LINE, show_progress
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files import output_file
 from railgauge.topo.findings.finding import Finding, Level
@@ -120,6 +121,13 @@ def test_the_level_of_a_finding_has_its_colour_on_a_terminal_alone(shown):
     found = [Finding(id="x", level=Level.FAIL, subject="GPU0", message="GPU0 is lost")]
     assert shown(io.StringIO(), lambda: print_findings(found)) == "FAIL x: GPU0 is lost\n1 FAIL\n"
     assert shown(Terminal(), lambda: print_findings(found)) == "\x1b[1;31mFAIL\x1b[0m x: GPU0 is lost\n1 FAIL\n"
+
+
+def test_progress_is_shown_on_a_terminal_alone(monkeypatch):
+    for err, expected in ((Terminal(), f"{START_OF_LINE}2/5"), (io.StringIO(), "")):
+        monkeypatch.setattr(sys, "stderr", err)
+        show_progress("2/5")
+        assert err.getvalue() == expected
 
 
 def test_each_part_of_the_list_has_a_bold_heading_on_a_terminal_alone(shown):

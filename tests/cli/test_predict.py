@@ -65,6 +65,12 @@ def test_settings_of_nccl_count_for_both_sides():
     assert found["rows"][0]["before"]["algorithm"] == "tree"
 
 
+def test_channels_are_searched_under_the_settings():
+    nodes = ("--from", "@dgx-h100", "--nodes", "2", "--policy", "nccl", "-b", "1G", "-e", "1G")
+    crossing, within = (document(*nodes, "--set", f"NCCL_CROSS_NIC={setting}")["ring"] for setting in (1, 0))
+    assert (crossing["type_inter"], within["type_inter"]) == ("PIX", "PXN")
+
+
 def test_channels_of_a_file_are_taken():
     found = document("--from", "@h200x4", "--graph", str(GRAPH), "-b", "1M", "-e", "1M")
     assert found["ring"]["channels"] == GRAPH.read_text().split('<graph id="1"')[0].count("<channel>")

@@ -57,6 +57,19 @@ def on_terminal(arguments, columns, folder):
     return COLOUR.sub("", shown.decode()).replace("\r\n", "\n")
 
 
+@pytest.mark.parametrize("arguments", [("--color", "never"), ("--color", "always")])
+def test_a_terminal_without_colour_wraps_too(arguments, places):
+    shown = on_terminal((*SCREENS["check"], *arguments), 80, places)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_narrow_prediction_keeps_what_changes_and_names_what_it_leaves_out(places):
+    shown = on_terminal(SCREENS["graph predict --fixed"], 80, places)
+    assert "# (algbw, old algo, " in shown
+    head = next(line for line in shown.splitlines() if line.startswith("#         size"))
+    assert head.split()[-2:] == ["change", "limit"] or head.split()[-1] == "change"
+
+
 def words(text):
     return GUIDES.sub(" ", text).split()
 
@@ -72,9 +85,15 @@ SCREENS = {
     "topo show --view matrix": ("topo", "show", "--from", "@dgx-h100", "--view", "matrix"),
     "topo paths": ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100"),
     "graph predict": ("graph", "predict", "--from", "@dgx-h100", "--nodes", "2"),
+    "graph predict --fixed": ("graph", "predict", "--from", "@dgx-h100-nic-x8", "--nodes", "2", "--fixed"),
+    "graph search": ("graph", "search", "--from", "@dgx-h100"),
+    "graph show": ("graph", "show", "--from", "@dgx-h100", "--nodes", "2"),
+    "topo pick": ("topo", "pick", "-n", "4", "--from", "@dgx-h100"),
     "log explain": ("log", "explain", "nccl.log"),
+    "explain": ("explain", "gpu-lost"),
+    "machines": ("machines",),
 }
-DROPS = ("gdr check", "cluster check --table", "topo show --view matrix")
+DROPS = ("gdr check", "cluster check --table", "topo show --view matrix", "graph predict", "graph predict --fixed")
 """Tables, which leave out columns: all that they print stands in the whole one, but for the note."""
 
 

@@ -2,9 +2,11 @@
 """What happens when ranks do not do the same: deadlines, blame, stalls."""
 
 import contextlib
+import gc
 import os
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -174,16 +176,40 @@ def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are(
     assert on_ranks(2, body) == [True, True]
 
 
+@over_each_transport
+def test_without_an_rdma_device_nothing_is_registered(transport):
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], transport)
+        is_mapped = comm.register(np.zeros(8)).is_mapped
+        comm.close()
+        return is_mapped
+
+    assert on_ranks(2, body) == [False, False]
+
+
+def test_once_it_is_connected_a_rank_listens_no_more():
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], "NET/Socket")
+        gc.collect()
+        comm.close()
+        return True
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        assert on_ranks(2, body) == [True, True]
+    assert [str(one.message) for one in caught if "socket" in str(one.message)] == []
+
+
 def test_ranks_that_were_given_other_plans_are_told_so():
     def body(bootstrap):
         plan = nets("NET/Socket" if bootstrap.rank else "SHM", [[0, 1]])
-        try:
+        with pytest.raises(UsageError, match="do the plans differ") as caught:
             Communicator(bootstrap, everybody(bootstrap), [[0, 1]], plan)
-        except BaseException as error:
-            bootstrap.fail(str(error))
-            return str(error)
+        return str(caught.value)
 
-    assert "do the plans differ" in " ".join(on_ranks(2, body, timeout_s=5.0))
+    over_memory, over_sockets = on_ranks(2, body, timeout_s=5.0)
+    assert over_memory.startswith("rank 1 offers no shared memory on channel 0")
+    assert over_sockets.startswith("rank 0 offers no address on channel 0")
 
 
 @pytest.mark.parametrize("descriptor", ["", "nonsense", "999999999:3:64:1"])

@@ -15,8 +15,9 @@ from tests.collectives.wiring import everybody, nets
 from tests.transports.ranks import meet_on, on_ranks
 
 from railgauge.collectives import communicator
-from railgauge.collectives.communicator import STREAM_BYTES, Communicator
+from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.host_engine import STREAM_BYTES
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, REGISTERED_FROM, Sizes
 from railgauge.topo.errors import UnavailableError, UsageError

@@ -20,7 +20,7 @@ from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 from tests.transports.standings import at, idle
 
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
-from railgauge.transports import hub, rendezvous, vain_waits
+from railgauge.transports import beat, exchanges, hub, rendezvous, vain_waits
 from railgauge.transports.blame import blame
 from railgauge.transports.bootstrap import Bootstrap, Watch
 from railgauge.transports.frame import (
@@ -202,7 +202,7 @@ def test_a_rank_that_waits_for_one_that_has_left_is_told_long_before_the_timeout
 
 
 def test_as_long_as_all_are_there_nobody_is_asked_where_it_stands(monkeypatch):
-    monkeypatch.setattr(hub, "BEATS_PER_TIMEOUT", 200)
+    monkeypatch.setattr(beat, "BEATS_PER_TIMEOUT", 200)
     one = meet_on(HashStore(), 0, 1)
     with socket.create_connection((one.place.address, one.place.port), timeout=HANGS_AFTER_S) as rank:
         authenticate(rank, one.place.secret(b"s"), HUB, deadline=one.deadline)
@@ -216,7 +216,7 @@ def test_as_long_as_all_are_there_nobody_is_asked_where_it_stands(monkeypatch):
 
 
 def test_beats_come_no_more_often_than_agreed(monkeypatch):
-    monkeypatch.setattr(hub, "BEATS_PER_TIMEOUT", 80)
+    monkeypatch.setattr(beat, "BEATS_PER_TIMEOUT", 80)
     one = meet_on(HashStore(), 0, 1)
     with socket.create_connection((one.place.address, one.place.port), timeout=HANGS_AFTER_S) as rank:
         authenticate(rank, one.place.secret(b"s"), HUB, deadline=one.deadline)
@@ -410,7 +410,7 @@ def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem
 
 
 def test_a_rank_cannot_leave_any_number_of_exchanges_open(monkeypatch):
-    monkeypatch.setattr(hub, "MOST_OPEN", 20)
+    monkeypatch.setattr(exchanges, "MOST_OPEN", 20)
 
     def body(bootstrap):
         if bootstrap.rank == 1:

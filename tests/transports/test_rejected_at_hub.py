@@ -15,7 +15,7 @@ from tests.patience import HANGS_AFTER_S
 from tests.transports.ranks import in_threads, meet_on
 
 from railgauge.topo.errors import PeerLostError
-from railgauge.transports import hub, tcp
+from railgauge.transports import hub_connections, tcp
 from railgauge.transports.handshake import HUB, MAGIC, ServerHandshake, authenticate
 from railgauge.transports.hub_place import HubPlace
 from railgauge.transports.reach import reach
@@ -49,7 +49,7 @@ def test_outsiders_do_not_disturb(caplog):
 
 
 def test_an_outsider_that_says_nothing_is_sent_away(monkeypatch, caplog):
-    monkeypatch.setattr(hub, "IDENTIFY_S", 0.2)
+    monkeypatch.setattr(hub_connections, "IDENTIFY_S", 0.2)
     rendezvous = meet_on(HashStore(), 0, 1)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as outsider:
         assert outsider.recv(1) == b""
@@ -59,7 +59,7 @@ def test_an_outsider_that_says_nothing_is_sent_away(monkeypatch, caplog):
 
 
 def test_silent_outsiders_on_every_place_keep_no_rank_out(monkeypatch, caplog):
-    monkeypatch.setattr(hub, "MOST_PENDING", 20)
+    monkeypatch.setattr(hub_connections, "MOST_PENDING", 20)
     store = HashStore()
     rendezvous = [meet_on(store, process, 2) for process in range(2)]
     with contextlib.ExitStack() as stack:
@@ -74,7 +74,7 @@ def test_silent_outsiders_on_every_place_keep_no_rank_out(monkeypatch, caplog):
 
 
 def test_outsiders_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):
-    monkeypatch.setattr(hub, "MOST_PENDING", 20)
+    monkeypatch.setattr(hub_connections, "MOST_PENDING", 20)
     rendezvous = meet_on(HashStore(), 0, 1, ranks_per_process=2)
     members = in_threads(2, rendezvous.join)
     with contextlib.ExitStack() as stack:

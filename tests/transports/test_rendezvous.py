@@ -23,7 +23,7 @@ from railgauge.topo.errors import (
     UnavailableError,
     UsageError,
 )
-from railgauge.transports import hub
+from railgauge.transports import hub_connections
 from railgauge.transports.frame import FrameKind, pack
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.hub_place import HubPlace
@@ -323,7 +323,7 @@ def test_a_rank_refused_at_the_store_is_in_the_message_about_the_missing():
 
 
 def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog):
-    monkeypatch.setattr(hub, "IDENTIFY_S", 0.2)
+    monkeypatch.setattr(hub_connections, "IDENTIFY_S", 0.2)
     rendezvous = meet_on(HashStore(), 0, 1)
     bootstrap = rendezvous.join(0)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as again:

@@ -17,11 +17,14 @@ OPTION = "--expect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """One value, and its source: --expect, a file, or a profile. at_least: more are as good (counts of a model)."""
+    """One value, and its source: --expect, a file, or a profile. at_least: more are as good (counts of a model).
+    unknown: why a file's key says nothing.
+    """
 
     value: Expected
     source: str
     at_least: bool = False
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class Expectations:
 
     def __bool__(self) -> bool:
         return bool(self.by_key)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Keys of files that say nothing."""
+        return tuple(f"{one.source}: {key}: {one.unknown}" for key, one in self.by_key.items() if one.unknown)
 
 
 NOTHING_EXPECTED = Expectations()
@@ -73,7 +81,10 @@ def _of_file(path: str) -> Expectations:
     if not os.path.exists(path):
         hint = did_you_mean(path, [profile.name for profile in profiles()])
         raise UsageError(f"{OPTION} {path}: neither KEY=VALUE nor a file nor a profile{hint}")
-    return Expectations({key: Expectation(value=value, source=path) for key, value in load(path).expect.items()})
+    profile = load(path)
+    known = {key: Expectation(value=value, source=path) for key, value in profile.expect.items()}
+    unknown = {key: Expectation(value="", source=path, unknown=why) for key, why in profile.unknown.items()}
+    return Expectations(known | unknown)
 
 
 def of_profile(profile: Profile, by: str) -> Expectations:

@@ -138,9 +138,14 @@ def parse(key: str, text: str) -> Expected:
 def known_key(name: str) -> Key:
     """The key of that name; UsageError with the most similar one if there is none."""
     if name not in KEYS:
-        hint = did_you_mean(name, KEYS) or f"; use one of: {', '.join(KEYS)}"
-        raise UsageError(f"unknown expectation {name!r}{hint}")
+        raise UsageError(unknown_key(name))
     return KEYS[name]
+
+
+def unknown_key(name: str) -> str:
+    """That there is no such key, with the most similar one."""
+    hint = did_you_mean(name, KEYS) or f"; use one of: {', '.join(KEYS)}"
+    return f"unknown expectation {name!r}{hint}"
 
 
 def value_of(key: Key, text: str) -> str:

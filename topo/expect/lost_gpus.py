@@ -6,7 +6,7 @@ A process that is given some of a machine's GPUs has lost none: a container, a j
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.topo.expect.shipped import find
 from railgauge.topo.expect.switch_groups import gpu_gaps
@@ -46,7 +46,8 @@ def lost_gpus(facts: MachineFacts) -> list[LostDevice]:
 
 def _not_in_nvml(facts: MachineFacts) -> Iterator[LostDevice]:
     """Those that NVML cannot reach, or does not list though this process is given them."""
-    given = [one for one in gpus(facts) if one.driver == DRIVER and not _is_hidden(facts, one)]
+    drivers = {DRIVER, *(one.driver for one in gpus(facts) if facts.gpu(one.bus_id))}  # None: not captured
+    given = [one for one in gpus(facts) if one.driver in drivers and not _is_hidden(facts, one)]
     silent = sorted((one for one in given if not facts.gpu(one.bus_id)), key=lambda one: not _is_dead(one))
     said = _refusals(facts)
     for one, why in zip(silent, said, strict=False):
@@ -112,10 +113,14 @@ def _not_in_cuda(facts: MachineFacts) -> Iterator[LostDevice]:
 
 
 def gone(facts: MachineFacts) -> list[LostDevice]:
-    """Those that are not on PCI, by the first sign of them. A VM is given a part of its host: it shows none."""
-    if facts.host.virtual is not False:
-        return _below_profile(facts)
-    return _far_ends(facts) or _beside_nics(facts) or _of_mesh(facts) or _below_profile(facts)
+    """Those that are not on PCI, by the first sign of them. A VM is given a part of its host: it shows none, and a host
+    that may be one (/proc/cpuinfo has no flags on ARM and POWER) shows none for sure.
+    """
+    signs = [] if facts.host.virtual else _far_ends(facts) or _beside_nics(facts) or _of_mesh(facts)
+    if facts.host.virtual is None:
+        signs = [replace(one, why=f"{one.why}: lost, or not given to this VM", sure=False) for one in signs]
+    profiled = _below_profile(facts)
+    return profiled if profiled and not all(one.sure for one in signs) else signs or profiled
 
 
 def _far_ends(facts: MachineFacts) -> list[LostDevice]:

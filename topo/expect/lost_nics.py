@@ -26,7 +26,7 @@ def lost_nics(facts: MachineFacts) -> list[LostDevice]:
 
 
 def _without_rdma(facts: MachineFacts) -> Iterator[LostDevice]:
-    """Functions without an RDMA device where most others of the model have one.
+    """Functions without an RDMA device where most others of the model have one; unsure where half of them have.
 
     A bond of two ports is one device, at the first. Where each network namespace has RDMA devices of its own, those of
     others are not seen.
@@ -40,12 +40,13 @@ def _without_rdma(facts: MachineFacts) -> Iterator[LostDevice]:
         having = [one for one in same if one.bus_id in known]
         for one in same:
             lacks = one.bus_id not in known and _card(one.bus_id) not in bonds
-            if lacks and 2 * len(having) > len(same) and one.driver in (None, *(twin.driver for twin in having)):
+            if lacks and 2 * len(having) >= len(same) and one.driver in (None, *(twin.driver for twin in having)):
                 why = "no driver runs it" if one.driver is None else "it has no RDMA device"
                 hidden = one.driver is not None and facts.rdma_namespaces == "exclusive"
-                doubt = " (lost, or in another network namespace)" if hidden else ""
+                half = one.driver is not None and 2 * len(having) == len(same)
+                doubt = " (lost, or in another network namespace)" if hidden else " (lost, or so set)" if half else ""
                 words = f"on PCI, but {why}{doubt}; {len(having)} others of the model have one"
-                yield LostDevice(subject=one.bus_id, why=words, sure=not hidden)
+                yield LostDevice(subject=one.bus_id, why=words, sure=not (hidden or half))
 
 
 def _card(bus_id: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.expect.key import Expected, Key, known_key, value_of
+from railgauge.topo.expect.key import KEYS, Expected, Key, unknown_key, value_of
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.values.near import did_you_mean
 
@@ -24,12 +24,15 @@ TABLES = ("name", "about", "expect")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a kind of machine has, by key. about: the machine in words. match: how a shipped one is found."""
+    """What a kind of machine has, by key. about: the machine in words. match: how a shipped one is found. unknown: of
+    keys that this release does not know, why; the others count.
+    """
 
     name: str
     about: str = ""
     expect: Mapping[str, Expected]
     match: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(path: str) -> Profile:
@@ -45,17 +48,23 @@ def loads(data: bytes, path: str, tables: tuple[str, ...] = TABLES) -> Profile:
         top = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"not a profile: {error}", path) from error
-    for key in top:
-        if key not in tables:
-            hint = did_you_mean(key, tables) or f"; known keys: {', '.join(tables)}"
-            raise InputError(f"{key}: is unknown here{hint}", path)
+    unknown = {key: _unknown(key, tables) for key in top if key not in tables}
+    if unknown and "expect" not in top:
+        key, why = next(iter(unknown.items()))
+        raise InputError(f"{key}: {why}", path)
     found = {name: _table(top, name, path) for name in ("expect", "match")}
     return Profile(
         name=_text(top, "name", path),
         about=_text(top, "about", path),
-        expect={key: _value(key, value, path) for key, value in found["expect"].items()},
+        expect={key: _value(KEYS[key], value, path) for key, value in found["expect"].items() if key in KEYS},
         match=found["match"],
+        unknown=unknown | {key: unknown_key(key) for key in found["expect"] if key not in KEYS},
     )
+
+
+def _unknown(key: str, tables: tuple[str, ...]) -> str:
+    hint = did_you_mean(key, tables) or f"; known keys: {', '.join(tables)}"
+    return f"is unknown here{hint}"
 
 
 def _table(top: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
@@ -72,14 +81,11 @@ def _text(top: Mapping[str, Any], name: str, path: str) -> str:
     return found
 
 
-def _value(key: str, value: Any, path: str) -> Expected:
+def _value(key: Key, value: Any, path: str) -> Expected:
     try:
-        known = known_key(key)
-        if isinstance(value, dict):
-            return _counts(known, value)
-        return value_of(known, _scalar(known, value))
+        return _counts(key, value) if isinstance(value, dict) else value_of(key, _scalar(key, value))
     except UsageError as error:
-        raise InputError(f"expect.{key}: {error}", path) from error
+        raise InputError(f"expect.{key.name}: {error}", path) from error
 
 
 def _scalar(key: Key, value: Any) -> str:

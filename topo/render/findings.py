@@ -13,6 +13,7 @@ from typing import Any
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.render.palette import LEVEL_INKS, Ink, Line, line
+from railgauge.topo.values.node_names import folded
 from railgauge.topo.values.printable import inline
 
 SHOWN = (*reversed(ORDER), Level.UNKNOWN)
@@ -29,6 +30,8 @@ DEVICE = re.compile(
     r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|\b(?!x\d+\b|Gen\d|IPv\d|v\d+\b)[A-Za-z][A-Za-z_-]*\d[\w.:-]*"
 )
 """A device's name within a message: a bus id, GPU3, mlx5_0:1, enp41s0f0np0."""
+WHEN = re.compile(r"\b\d+ s after boot")
+"""When it happened, which differs from node to node."""
 REASONS: Mapping[str, re.Pattern[str]] = {
     "needs root": re.compile(r"\broot\b"),
     "not captured": re.compile(r"\bnot (?:captured|recorded|called|read)\b|not in a topology file"),
@@ -181,19 +184,35 @@ def reason_of(finding: Finding) -> str:
 
 
 def _masked(text: str, subject: str = "") -> str:
-    """A text without the names of devices in it."""
-    return DEVICE.sub("*", text.replace(subject, "*") if subject else text)
+    """A text without the names of devices and the times in it."""
+    return DEVICE.sub("*", WHEN.sub("*", text.replace(subject, "*") if subject else text))
 
 
 def _also(others: Sequence[Finding], *, names_hosts: bool) -> str:
-    """The further devices; those of several nodes by node."""
+    """The further devices; those of several nodes by node, with all nodes that have the same ones together."""
     by_host: dict[str, list[str]] = {}
-    for one in others[:MOST_ALSO]:
+    for one in others:
         device = f"{one.path}:{one.line}" if one.line else one.subject or one.message
         by_host.setdefault(one.host if names_hosts else "", []).append(device)
-    named = [f"{host}: {', '.join(names)}" if host else ", ".join(names) for host, names in by_host.items()]
-    more = f" and {len(others) - MOST_ALSO} more (-v)" if len(others) > MOST_ALSO else ""
-    return "; ".join(named) + more
+    hosts: dict[tuple[str, ...], list[str]] = {}
+    for host, devices in by_host.items():
+        hosts.setdefault(tuple(devices), []).append(host)
+    return "; ".join(
+        f"{where}: {_devices(devices)}" if where else _devices(devices)
+        for devices, names in hosts.items()
+        for where in _together(names)
+    )
+
+
+def _together(hosts: Sequence[str]) -> list[str]:
+    """Single nodes folded into one text; sets of nodes each by itself."""
+    single = [one for one in hosts if one and " " not in one]
+    return [*([folded(single)] if single else []), *(one for one in hosts if one not in single)]
+
+
+def _devices(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_ALSO} more (-v)" if len(names) > MOST_ALSO else ""
+    return ", ".join(names[:MOST_ALSO]) + more
 
 
 def unknown_lines(findings: Sequence[Finding], detail: Detail, *, names_hosts: bool = False) -> Iterator[Line]:

@@ -10,6 +10,7 @@ from railgauge.topo.findings.gdr.pairs import GdrPair
 from railgauge.topo.render.findings import Detail, folded_lines, summary
 from railgauge.topo.render.palette import Line, line
 from railgauge.topo.render.wrapping import fitting
+from railgauge.topo.values.number import natural
 
 USED = "*"
 LEGEND = """\
@@ -51,7 +52,8 @@ def gdr_lines(
 
 def _matrix(pairs: Sequence[GdrPair], width: int | None) -> Iterator[str]:
     cells = {tuple(name(pair).split(" ", 1)): _cell(pair) for pair in pairs}
-    gpus, nets = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+    gpus = sorted({gpu for gpu, _ in cells}, key=natural)
+    nets = list(dict.fromkeys(net for _, net in cells))
     rows = [["", *nets], *([gpu, *(cells.get((gpu, net), "") for net in nets)] for gpu in gpus)]
     lines = fitting(rows, width)
     yield from lines

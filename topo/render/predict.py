@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A prediction (railgauge/predict/1): text as nccl-tests prints results, a line a size, then what the limits are."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from railgauge.topo.nccl.graph.link_names import device_at, slow_links
 from railgauge.topo.nccl.graph.model import Link, NodeKind, System
@@ -13,29 +14,83 @@ from railgauge.topo.predict.plan import NodePlan
 
 LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
+LEAST_USEFUL = ("algbw", "old algo", "proto", "channels", "old time", "algo", "limit")
+"""Columns in the order in which a narrow terminal leaves them out."""
 
 
-def predict_lines(found: Forecast, planned: Forecast, compared: ForecastComparison | None = None) -> list[str]:
-    """The whole text; `planned`: the same if all links ran at what NCCL plans with."""
-    old = compared.before.rows if compared else ()
-    width = max(LEAST_WIDTH, *(len(row.algorithm) for row in (*found.rows, *old)))
+class _Column(NamedTuple):
+    """A column: its head in two lines, its cells, the width of them, and the gap before it."""
+
+    name: str
+    unit: str
+    cells: list[str]
+    size: int
+    left: bool = False
+    gap: int = 2
+
+    def padded(self, text: str) -> str:
+        """The gap and a cell."""
+        return " " * self.gap + (text.ljust(self.size) if self.left else text.rjust(self.size))
+
+
+def predict_lines(
+    found: Forecast, planned: Forecast, compared: ForecastComparison | None = None, width: int | None = None
+) -> list[str]:
+    """The whole text; `planned`: the same if all links ran at what NCCL plans with. width: of a terminal, within which
+    the table leaves out columns.
+    """
     slow = slow_links(found.plan.system)
-    asked = zip(found.rows, planned.rows, old or (None,) * len(found.rows), strict=True)
-    table = [_row(row, plan if slow else None, was, width) for row, plan, was in asked]
-    head = [*_header(found), *(f"# {text}" for text in slow), *_columns(width, bool(slow), compared is not None)]
-    return [*([compared.statement] if compared else []), *head, *table, *_limits(found), *_notes(found)]
+    columns = _columns(found, planned if slow else None, compared.before.rows if compared else ())
+    kept, left_out = _fitting(columns, width)
+    names = "#" + "".join(one.padded(one.name) for one in kept)[1:]
+    units = "#" + "".join(one.padded(one.unit) for one in kept)[1:].rstrip()
+    table = ["".join(one.padded(cell) for one, cell in zip(kept, cells, strict=True)).rstrip()
+             for cells in zip(*(one.cells for one in kept), strict=True)]  # fmt: skip
+    head = [*_header(found), *(f"# {text}" for text in slow), names, units]
+    note = [f"# ({', '.join(left_out)} left out: the terminal is too narrow)"] if left_out else []
+    return [*([compared.statement] if compared else []), *head, *table, *note, *_limits(found), *_notes(found)]
 
 
-def _columns(width: int, slow: bool, compares: bool) -> list[str]:
-    plan, speed = (f"  {'planned':>8}", f"  {'(busbw)':>8}") if slow else ("", "")
-    figures = f"{'time':>10}  {'algbw':>8}  {'real' if slow else 'busbw':>8}{plan}"
-    names = f"# {'size':>12}  {figures}  {'algo':<{width}} {'proto':<6} {'channels':>8}"
-    busbw = "(busbw)" if slow else "(GB/s)"
-    units = f"# {'(B)':>12}  {'(us)':>10}  {'(GB/s)':>8}  {busbw:>8}{speed}  {'':<{width}} {'':<6} {'':>8}"
-    if compares:
-        names += f"  {'old time':>10}  {'old busbw':>9}  {'old algo':<{width + 2}}  {'change':>7}"
-        units += f"  {'(us)':>10}  {'(GB/s)':>9}  {'':<{width + 2}}  {'(time)':>7}"
-    return [f"{names}  limit", units.rstrip()]
+def _columns(found: Forecast, planned: Forecast | None, old: Sequence[ForecastRow]) -> list[_Column]:
+    rows = found.rows
+    wide = max(LEAST_WIDTH, *(len(row.algorithm) for row in (*rows, *old)))
+    columns = [
+        _Column("size", "(B)", [str(row.size) for row in rows], 12),
+        _Column("time", "(us)", [f"{row.time_us:.2f}" for row in rows], 10),
+        _Column("algbw", "(GB/s)", [f"{row.algbw_gb_per_s:.2f}" for row in rows], 8),
+        _Column("real" if planned else "busbw", "(busbw)" if planned else "(GB/s)", _busbw(rows), 8),
+    ]
+    if planned:
+        columns.append(_Column("planned", "(busbw)", _busbw(planned.rows), 8))
+    columns += [
+        _Column("algo", "", [str(row.algorithm) for row in rows], wide, left=True),
+        _Column("proto", "", [str(row.protocol) for row in rows], 6, left=True, gap=1),
+        _Column("channels", "", [str(row.channels) for row in rows], 8, gap=1),
+    ]
+    if old:
+        change = [f"{row.time_us / was.time_us - 1:+.0%}" for row, was in zip(rows, old, strict=True)]
+        columns += [
+            _Column("old time", "(us)", [f"{row.time_us:.2f}" for row in old], 10),
+            _Column("old busbw", "(GB/s)", _busbw(old), 9),
+            _Column("old algo", "", [str(row.algorithm) for row in old], wide + 2, left=True),
+            _Column("change", "(time)", change, 7),
+        ]
+    return [*columns, _Column("limit", "", [row.limit.name for row in rows], 0, left=True)]
+
+
+def _busbw(rows: Sequence[ForecastRow]) -> list[str]:
+    return [f"{row.busbw_gb_per_s:.2f}" for row in rows]
+
+
+def _fitting(columns: Sequence[_Column], width: int | None) -> tuple[list[_Column], list[str]]:
+    """The columns that fit, and the names of those left out, the least useful first."""
+    kept, left_out = list(columns), []
+    for name in LEAST_USEFUL:
+        if width is None or sum(one.gap + max(one.size, *map(len, one.cells)) for one in kept) <= width:
+            break
+        left_out += [one.name for one in kept if one.name == name]
+        kept = [one for one in kept if one.name != name]
+    return kept, left_out
 
 
 def _header(found: Forecast) -> list[str]:
@@ -54,17 +109,6 @@ def _graph(plan: NodePlan, name: str) -> str:
     types = graph.type_intra if not plan.leaves else f"{graph.type_intra}/{graph.type_inter}"
     speeds = f"{graph.gb_per_s_intra:g}" if not plan.leaves else f"{graph.gb_per_s_intra:g}/{graph.gb_per_s_inter:g}"
     return f"# {name}: {len(graph.channels)} channels x {speeds} GB/s, {types}"
-
-
-def _row(row: ForecastRow, planned: ForecastRow | None, was: ForecastRow | None, width: int) -> str:
-    figures = f"{row.time_us:>10.2f}  {row.algbw_gb_per_s:>8.2f}  {row.busbw_gb_per_s:>8.2f}"
-    figures += f"  {planned.busbw_gb_per_s:>8.2f}" if planned else ""
-    old = ""
-    if was is not None:
-        change = row.time_us / was.time_us - 1
-        old = f"  {was.time_us:>10.2f}  {was.busbw_gb_per_s:>9.2f}  {was.algorithm:<{width + 2}}  {change:>+7.0%}"
-    limit = row.limit.name
-    return f"  {row.size:>12}  {figures}  {row.algorithm:<{width}} {row.protocol:<6} {row.channels:>8}{old}  {limit}"
 
 
 def _limits(found: Forecast) -> list[str]:

@@ -146,6 +146,13 @@ def test_no_style_at_all_on_a_terminal_with_no_color(view):
     assert "\x1b" not in railgauge(*shown, **terminal, NO_COLOR="1").stdout
 
 
+def test_the_guides_of_the_tree_are_dim_beside_what_they_lead_to():
+    shown = railgauge("topo", "show", "--from", "@h200x4", FORCE_COLOR="1", TERM="xterm-256color").stdout
+    guides = re.findall(r"(\x1b\[\d+m)?[│ ]*[├└]── ", shown)
+    assert guides
+    assert set(guides) == {"\x1b[2m"}
+
+
 @pytest.mark.parametrize("command", [("topo", "show"), ("topo", "paths", "GPU0", "CPU0"), ("graph", "search")])
 def test_a_topology_file_is_begun_with(tmp_path, command):
     path = tmp_path / "given.xml"

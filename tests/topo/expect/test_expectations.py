@@ -4,6 +4,8 @@
 from dataclasses import replace
 
 import pytest
+from tests.cli.command import in_process
+from tests.topo.findings.cluster import fleets
 from tests.topo.findings.node.cases import IB, PCI, case, findings
 
 from railgauge.topo.errors import InputError, UsageError
@@ -116,9 +118,7 @@ def test_a_wrong_expectation_is_a_usage_error(text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[expect]\ngpuz = 8", "expect.gpuz: unknown expectation 'gpuz'; did you mean gpus"),
         ("[expects]\ngpus = 8", "expects: is unknown here; did you mean expect"),
-        ("[match]\nproduct = 'x'\n[expect]\ngpus = 8", "match: is unknown here"),
         ("gpus = 8", "gpus: is unknown here"),
         ("[expect]", "expect: expected a table"),
         ("", "expect: expected a table"),
@@ -217,3 +217,34 @@ def test_a_shipped_profile_counts_what_is_on_pci_and_takes_more():
 def test_values_are_compared_as_they_are_shown():
     assert parse("rate", "8*400.0+4*200") == {"400": 8, "200": 4}
     assert words(parse("link", "X16gen5")) == "x16 Gen5"
+
+
+def test_an_unknown_key_of_a_profile_is_named_and_the_others_count(tmp_path):
+    path = tmp_path / "site.toml"
+    path.write_text('rack = "b7"\n[match]\nproduct = "x"\n[expect]\ngpus = 9\ngpuz = 8\n')
+    expected = given([str(path)])
+    said = {
+        "rack": "is unknown here; known keys: name, about, expect",
+        "match": "is unknown here; known keys: name, about, expect",
+        "gpuz": "unknown expectation 'gpuz'; did you mean gpus",
+    }
+    assert expected.warnings == tuple(f"{path}: {key}: {why}" for key, why in said.items())
+    found = findings("expectation-unmet", replace(case("pcie-switch"), expected=expected))
+    assert {(one.level, one.subject) for one in found} == {
+        (Level.FAIL, "gpus"),
+        *((Level.UNKNOWN, key) for key in said),
+    }
+
+
+def test_no_shipped_profile_has_an_unknown_key():
+    assert not [profile.name for profile in profiles() if profile.unknown]
+
+
+@pytest.mark.parametrize("command", [("check", "--from", "@dgx-h100"), ("cluster", "check", "--from", ".")])
+def test_a_command_names_the_unknown_key_once(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "site.toml").write_text("[expect]\ngpus = 8\necc = 1\n")
+    fleets.write(tmp_path, "gpu1", fleets.usual())
+    done = in_process(*command, "--expect", "site.toml")
+    assert done.returncode == 0, done.stdout
+    assert done.stderr.count("site.toml: ecc: unknown expectation 'ecc'") == 1

@@ -111,6 +111,16 @@ def test_a_gpu_that_is_gone_is_missed_at_the_far_end_of_nvlinks():
     assert "NVLinks of GPU0, GPU1, GPU2 lead to it" in found.message
 
 
+def test_a_far_end_is_unknown_where_the_host_may_be_a_vm():
+    """POWER's /proc/cpuinfo has no flags."""
+    found = findings(GPU, gone("power9-ac922", 1))
+    assert {(one.level, one.subject) for one in found} == {(Level.UNKNOWN, bus_ids("power9-ac922")[1])}
+
+
+def test_a_capture_without_drivers_tells_a_gpu_that_nvml_does_not_list():
+    assert subjects(GPU, case("h200x4", facts=listed("h200x4", [0, 2, 3], "nvml"))) == [(Level.FAIL, "0000:00:07.0")]
+
+
 def test_a_gpu_that_is_gone_is_missed_by_the_links_that_are_down():
     told = json.loads(json.dumps(listed(MESH, [0, 1, 2])))
     for gpu in told["nvml.gpus"]:
@@ -151,6 +161,11 @@ def test_a_vm_that_is_given_a_part_of_a_host_has_lost_nothing(count):
 def test_a_nic_that_is_lost(files):
     found = findings(NIC, case(DGX, files=files))
     assert {one.level for one in found} == {Level.FAIL}
+
+
+def test_one_nic_of_two_without_an_rdma_device_is_unknown():
+    """Lost, or RDMA is turned off for it."""
+    assert subjects(NIC, case(MESH, files={f"{IB}/mlx5_0": None})) == [(Level.UNKNOWN, nic_of(MESH, 0))]
 
 
 def test_rdma_devices_of_other_namespaces_are_unknown():

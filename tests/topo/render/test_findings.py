@@ -5,7 +5,7 @@ import pytest
 
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.render import findings_html, findings_metrics
-from railgauge.topo.render.findings import Detail, cause_lines, finding_lines, folded_lines, record
+from railgauge.topo.render.findings import Detail, cause_groups, cause_lines, finding_lines, folded_lines, record
 
 
 def finding(name="link-narrow", level=Level.WARN, subject="mlx5_0", message="x8 of x16", **more):
@@ -53,6 +53,19 @@ def test_ports_of_one_cause_are_one_entry_that_names_all():
     assert lines[1] == f"    also: {', '.join(f'mlx5_{number}:1' for number in range(1, 16))}"
     assert lines[2:] == ["    effect: NIC0 is slow", "    remedy: set the MTU"]
     assert len([line for line in texts(folded_lines(found, Detail.FULL)) if line.startswith("WARN")]) == 16
+
+
+def test_the_nodes_of_one_cause_are_folded_and_never_cut():
+    """Each node has a value or a time of its own: one entry, with all nodes that have the same device together."""
+    found = [
+        finding(subject="GPU3", message=f"GPU3: Xid 48, {100 + number} s after boot", host=f"gpu{number:03}")
+        for number in range(1, 513)
+    ]
+    found.append(finding(subject="GPU5", message="GPU5: Xid 48, 9 s after boot", host="gpu[600-601] (2 of 602 nodes)"))
+    (group,) = cause_groups(found)
+    lines = texts(cause_lines(group, set(), names_hosts=True))
+    assert lines[0] == "WARN link-narrow: gpu001: GPU3: Xid 48, 101 s after boot"
+    assert lines[1] == "    also: gpu[002-512]: GPU3; gpu[600-601] (2 of 602 nodes): GPU5"
 
 
 @pytest.mark.parametrize("other", [{"message": "x4 of x16"}, {"name": "another"}, {"level": Level.FAIL}])

@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.patience import HANGS_AFTER_S
@@ -19,7 +20,7 @@ from railgauge.transports.probe import attempt as module
 from railgauge.transports.probe import hints
 from railgauge.transports.probe.answering import Answering
 from railgauge.transports.probe.attempt import Attempt
-from railgauge.transports.probe.greeting import DATA, LENGTH, PROBE
+from railgauge.transports.probe.greeting import DATA, LENGTH, PROBE, TAKEN
 from railgauge.transports.probe.rounds import opponents
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
@@ -71,6 +72,26 @@ def test_a_listener_that_says_nothing_is_given_up(monkeypatch):
     with tcp.listen(THERE) as listener:
         found = tried(listener.getsockname()[1])
     assert (found.stage, found.errno) == (Stage.GREETING, errno.ETIMEDOUT)
+
+
+def test_data_has_a_limit_of_its_own_whatever_the_greeting_took(monkeypatch):
+    """64 KiB need not fit into the socket's buffer: on networks it begins smaller than on loopback."""
+    monkeypatch.setattr(module, "GREETING_S", 1.0)
+    monkeypatch.setattr(module, "DATA_S", HANGS_AFTER_S)
+    monkeypatch.setattr(module, "DATA", bytes(32 << 20))
+    with tcp.listen(THERE) as listener, ThreadPoolExecutor(1) as pool:
+        found = pool.submit(tried, listener.getsockname()[1])
+        sock, _ = listener.accept()
+        with sock:
+            Answering("gpu2", b"secret")._prove(sock, time.monotonic() + HANGS_AFTER_S)
+            sock.sendall(LENGTH.pack(4) + b"gpu2")
+            time.sleep(module.GREETING_S)  # until the greeting's limit is over
+            left = len(module.DATA)
+            while left and (piece := sock.recv(1 << 20)):
+                left -= len(piece)
+            assert left == 0
+            sock.sendall(TAKEN)
+            assert found.result() is None
 
 
 def test_a_network_that_has_no_route_is_told():

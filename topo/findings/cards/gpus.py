@@ -66,6 +66,25 @@ GPU_LOST = Card(
     ),
     links=("https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html",),
 )
+GPU_DRIVER_FAILS = Card(
+    id="gpu-driver-fails",
+    title="NVML or CUDA does not answer",
+    levels=(FAIL, UNKNOWN),
+    about=(
+        "NCCL asks NVML and CUDA for the GPUs and ends where one of them fails or hangs. The driver runs GPUs, and "
+        "its library fails: mostly a GPU that fell off the bus, a driver that crashed, or a call that waits in the "
+        "kernel, as nvidia-smi then does too. A container without device nodes has the same symptoms."
+    ),
+    effect="no job can use the GPUs of the node",
+    remedy=(
+        "drain the node; dmesg | grep -e NVRM -e Xid says why; end processes that hang in the driver and load its "
+        "modules again, or restart the node"
+    ),
+    sure="nvidia-smi; ls -l /dev/nvidia*; dmesg | grep -e NVRM -e Xid",
+    passes="NVML and CUDA answer",
+    reads=("nvmlInit", "cuInit", "/sys/bus/pci/devices/*/driver", "/dev/nvidia*"),
+    hints=("Failed to initialize NVML: Unknown Error",),
+)
 DUPLICATE_GPU = Card(
     id="duplicate-gpu",
     title="One GPU is used or listed twice",

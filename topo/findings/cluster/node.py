@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node of a cluster as attributes (topo/compare/sheet.py), without those of the individual machine.
+"""One node of a cluster as attributes (topo/compare/attributes.py), without those of the individual machine.
 
 A capture gives its inventory and NCCL's settings; a topology file its own facts. The scan of a capture, the slowest
 step, runs only for a comparison with a topology file.

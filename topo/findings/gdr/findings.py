@@ -22,7 +22,7 @@ from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.nccl.settings.hca import plugin_off
 
 CONSUMER = "GeForce"  # NVIDIA's GPUDirect RDMA documentation: data-center and professional GPUs only
-LEVEL_SETTING, DMA_BUF_SETTING = "NCCL_NET_GDR_LEVEL", "NCCL_DMABUF_ENABLE"
+LEVEL_SETTING = "NCCL_NET_GDR_LEVEL"
 
 
 def findings(

@@ -9,9 +9,11 @@ from railgauge.topo.findings.cards.gpus import GPU_LOST, GPU_NIC_FAR, P2P_UNSUPP
 from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.cards.rdma import (
+    DMABUF_UNSUPPORTED,
     IB_PORT_DOWN,
     IB_RATE_LOW,
     NIC_LOST,
+    PEERMEM_MISSING,
     VERBS_DEVICE_MISSING,
     VERBS_PROVIDER_MISSING,
 )
@@ -31,6 +33,7 @@ CAUSES: Mapping[tuple[str, str], tuple[str, ...]] = {
     (EXPECTATION_UNMET.id, "rate"): (IB_PORT_DOWN.id, IB_RATE_LOW.id, NIC_LOST.id),
     (NVLINK_MISSING.id, ""): (GPU_LOST.id,),
     (P2P_UNSUPPORTED.id, ""): (GPU_LOST.id,),
+    (DMABUF_UNSUPPORTED.id, ""): (PEERMEM_MISSING.id,),
     (GPU_NIC_FAR.id, ""): (NIC_LOST.id, GPU_LOST.id, IB_PORT_DOWN.id),
     (VERBS_DEVICE_MISSING.id, ""): (NIC_LOST.id,),
     (VERBS_PROVIDER_MISSING.id, ""): (NIC_LOST.id,),

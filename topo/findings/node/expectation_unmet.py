@@ -38,6 +38,9 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 
 def _judged(facts: MachineFacts, key: str, one: Expectation) -> Iterator[Finding]:
+    if one.unknown:
+        yield RULE.unknown(key, f"{one.unknown} ({one.source})")
+        return
     there = observed(key, facts)
     if not there.values and there.why:
         yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}); {there.why}")

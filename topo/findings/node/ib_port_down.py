@@ -54,19 +54,19 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
     place = _place(device, port)
     if place != FIRST and not any(other.is_active for one, other in kin if _place(one, other) == place):
         return Level.INFO, "this port is not in use on any card of its kind"
-    return Level.FAIL, f"NCCL does not use it; {active} of its kind are up"
+    return Level.FAIL, f"NCCL does not use it; {active} of its kind {'is' if active == 1 else 'are'} up"
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:
-    """Ports that would be up, at the rate of their kind."""
+    """Ports that would be up, at the rate of their kind; none where no port of it tells what that is."""
     ports = _ports(machine)
     for device, port in ports:
         if port.state and not port.is_active and _judged(machine, device, port, ports)[0] in FAULTS:
             rates = Counter(
                 other.rate for one, other in ports if other.is_active and other.rate and _alike(one, device)
             )
-            ((rate, _),) = rates.most_common(1) or [(port.rate or "", 0)]
-            yield Repair(subject=f"{device.name}:{port.number}", ports={(device.name, port.number): rate})
+            for rate, _ in rates.most_common(1):
+                yield Repair(subject=f"{device.name}:{port.number}", ports={(device.name, port.number): rate})
 
 
 def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:

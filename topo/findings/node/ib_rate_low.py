@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.rdma import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.effect import once_fixed
+from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
-LANES = 4
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
+    prices = Prices(machine)
     for port, usual in _with_usual(machine):
         subject = f"{port.name}:{port.rdma_port.number}"
         rate = port.rdma_port.rate_gbps
@@ -25,7 +25,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
             continue
         if usual and rate < usual:
             message = f"{port.rdma_port.rate}; most ports of its kind have {usual:g} Gb/s"
-            effect = once_fixed(machine, _repair(port, usual).sets)
+            effect = prices.loss(subject)
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
             message = f"{port.rdma_port.rate}: the InfiniBand link trained below its capability"

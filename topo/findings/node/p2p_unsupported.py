@@ -45,7 +45,7 @@ def _finding(level: Level, status: int | None, pairs: list[tuple[NvmlGpu, NvmlGp
     return RULE.finding(
         level,
         named[0],
-        f"no peer access between {len(named)} pairs of GPUs ({listed}): {why}",
+        f"no peer access between {len(named)} {'pair' if len(named) == 1 else 'pairs'} of GPUs ({listed}): {why}",
         effect=RULE.card.effect,
         status=status,
         pairs=named,

@@ -6,7 +6,7 @@ from typing import Any
 
 from railgauge.topo.findings.cards.rdma import PEERMEM_MISSING
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.effect import once_fixed
+from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.gdr_use import by_dma_buf, in_reach, wanted
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
@@ -36,7 +36,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
             machine.host,
             f"nvidia_peermem not loaded, and DMA-BUF does not work ({why}): {', '.join(names)} reach GPUs through "
             "host memory",
-            effect=once_fixed(machine, _repair(machine).sets),
+            effect=Prices(machine).loss(machine.host),
             **evidence,
         )
 

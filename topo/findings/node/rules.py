@@ -29,8 +29,9 @@ def check(
 
 
 def repairs(machine: Machine) -> tuple[Repair, ...]:
-    """What would undo the faults of a machine that have a price."""
-    return tuple(repair for rule in RULES if isinstance(rule, Rule) for repair in rule.repairs(machine))
+    """What would undo the faults of a machine that have a price, by the rules that concern it."""
+    concerned = [rule for rule in RULES if isinstance(rule, Rule) and rule.concerns(machine)]
+    return tuple(repair for rule in concerned for repair in rule.repairs(machine))
 
 
 def _placed(finding: Finding, machine: Machine) -> Finding:

@@ -12,8 +12,6 @@ from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
 from railgauge.topo.xml.placed_element import PlacedElement
 
-ARCHITECTURES = ("x86_64", "arm64", "ppc64")  # `kvDictCpuArch`
-
 
 def _check(file: Machine) -> Iterator[Finding]:
     cpus = Counter(cpu.host for cpu in file.topology.placed("cpu"))

@@ -28,6 +28,7 @@ CHOICES = {
 }
 """The values that NCCL knows; it ignores others."""
 ANY_CASE = ("NCCL_DEBUG",)
+OF_IMAGES = "NCCL_VERSION"  # set by NVIDIA's CUDA images
 PYTORCH = ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING")
 """Settings of PyTorch named like NCCL's; since 2.2 they are TORCH_NCCL_*."""
 
@@ -67,6 +68,8 @@ def _unread(name: str) -> SettingFault:
             ignored=True,
             meant=f"TORCH_{name}",
         )
+    if name == OF_IMAGES:
+        return SettingFault(message="names the NCCL package of a container image; NCCL does not read it", ignored=True)
     meant = nearest(name)
     if name != name.strip():
         return SettingFault(

@@ -182,6 +182,12 @@ TABLE = {
         lambda: case(DGX),
         lambda: case(DGX, files={"/proc/driver/nvidia/version": None, "/sys/module/nvidia/version": None}),
     ),
+    "gpu-driver-fails": Row(
+        Level.FAIL,
+        lambda: case(DGX, facts={"nvml": {"error": "NVML did not answer within 20 s in nvmlInit"}}),
+        lambda: case(DGX),
+        lambda: case(DGX, facts=NO_NVML | {"gpu_nodes": {"nodes": {"nvidia0": 0}}}),
+    ),
     "gpu-lost": Row(Level.FAIL, lambda: case("dgx-h100-gpu-lost"), lambda: case(DGX), lambda: case(DGX, facts=NO_NVML)),
     "duplicate-gpu": Row(
         Level.FAIL,

@@ -6,6 +6,7 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.cli.command import in_process
 from tests.topo.findings.node.cases import IB, PCI, case
 from tests.topo.predict.planned import planned
 
@@ -23,8 +24,8 @@ RAILS = {"mlx5_0": "0000:18:00.0", "mlx5_3": "0000:40:00.0", "mlx5_4": "0000:4f:
 PRICE = re.compile(
     r"(?P<nodes>\d)-node all_reduce 1 GiB: (?P<old>[\d.]+) -> (?P<new>[\d.]+) GB/s busbw \(([+-]\d+) %\); bottleneck "
 )
-PRICED = ("pcie-link-degraded", "nvlink-missing", "ib-port-down")
-RULES = chosen((*PRICED, "ib-rate-low"), (), 1)
+PRICED = ("pcie-link-degraded", "nvlink-missing", "ib-port-down", "ib-rate-low", "peermem-missing")
+RULES = chosen(PRICED, (), 1)
 
 
 def narrow(bus_id, lanes):
@@ -62,7 +63,7 @@ def test_a_fault_never_gains_and_a_repair_never_loses(files):
     for one in found:
         price = PRICE.search(one.effect)
         old, new = float(price["old"]), float(price["new"])
-        assert (new >= old) if one.effect.startswith("once fixed") else (one.id in PRICED and new <= old), one.effect
+        assert new <= old, one.effect
 
 
 LOSSES = ("mlx5_0.width=8", "mlx5_3.width=1", "GPU2.width=4", "GPU5.speed=gen1", "mlx5_4.rate=100", "mlx5_5.gdr=0",
@@ -128,3 +129,31 @@ def test_a_gpu_without_nvlinks_has_a_price():
     bus_id = next(gpu.bus_id for gpu in whole.system.gpus if gpu.dev == 0)
     price = PRICE.search(Prices(machine).loss(bus_id, nodes=1))
     assert float(price["new"]) < float(price["old"]) / 2
+
+
+@pytest.mark.parametrize("name", ["consumer-2x5090", "h200nvl", "gb200-tray"])
+def test_a_machine_without_rdma_has_prices(name):
+    there = case(name, files={IB: None, "/sys/class/net": None})
+    gpu = there.facts.gpus[1].bus_id
+    narrowed = case(name, files={IB: None, "/sys/class/net": None} | narrow(gpu, 1))
+    found = [one for one in check(narrowed) if one.id == "pcie-link-degraded"]
+    assert {(one.level, one.error) for one in found if one.subject == gpu} == {("FAIL", "")}
+
+
+def test_the_only_port_down_has_no_price_by_the_rate_of_a_port_that_is_down():
+    (found,) = (one for one in check(case("gh200", files=port_down("mlx5_0"))) if one.id == "ib-port-down")
+    assert (found.level, found.effect) == ("FAIL", "")
+
+
+@pytest.mark.parametrize("bus_id", [None, "0000:12:00.0"])
+def test_missing_peer_memory_has_its_price_also_beside_a_narrow_link(bus_id):
+    machine = case("dgx-a100-no-peermem", files=narrow(bus_id, 1) if bus_id else {})
+    (found,) = (one for one in check(machine, RULES) if one.id == "peermem-missing")
+    price = PRICE.search(found.effect)
+    assert float(price["new"]) < float(price["old"])
+
+
+def test_a_machine_without_peer_memory_and_dma_buf_is_one_entry():
+    shown = in_process("check", "--from", "@dgx-a100-no-peermem").stdout.splitlines()
+    assert [line.split(":")[0] for line in shown if line.startswith("FAIL")] == ["FAIL peermem-missing"]
+    assert any(line.startswith("    follows: FAIL dmabuf-unsupported") for line in shown)

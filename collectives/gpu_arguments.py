@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the arrays of a call fit its collective."""
+
+from collections.abc import Sequence
+
+from railgauge.collectives.cuda_array import CudaArray
+from railgauge.collectives.operation import IN_PLACE, extent
+from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Collective
+
+
+def check_arrays(
+    what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int, *, rank: int, size: int
+) -> None:
+    """Raise UsageError if the arrays do not fit the collective."""
+    if not 0 <= root < size:
+        raise UsageError(f"{what}: root {root}: ranks are 0 to {size - 1}")
+    needs = extent(what, count, rank, size, root)
+    for which, array, wanted in (("source", source, needs.source), ("destination", destination, needs.destination)):
+        if wanted and array.count != wanted:
+            raise UsageError(f"{what}: the {which} has {array.count} elements, and needs {wanted}")
+    if needs.source and needs.destination and source.dtype is not destination.dtype:
+        raise UsageError(
+            f"{what}: {source.dtype.label} and {destination.dtype.label}: both arrays must have the same type"
+        )
+    if not (needs.source and needs.destination and source.overlaps(destination)):
+        return
+    if what not in IN_PLACE:
+        raise UsageError(f"{what} cannot be run in place")
+    apart = (needs.source_at - needs.destination_at) * source.dtype.bytes
+    if source.pointer - destination.pointer != apart:
+        raise UsageError(f"{what}: source and destination overlap, but not as in place")
+
+
+def check_parts(
+    source: CudaArray, send_counts: Sequence[int], destination: CudaArray, recv_counts: Sequence[int], *, size: int
+) -> None:
+    """Raise UsageError if the arrays and counts do not fit an alltoallv of `size` ranks."""
+    if source.dtype is not destination.dtype:
+        raise UsageError(
+            f"alltoallv: {source.dtype.label} and {destination.dtype.label}: both arrays must have the same type"
+        )
+    if source.overlaps(destination):
+        raise UsageError("alltoallv: source and destination overlap")
+    for which, array, counts in (("source", source, send_counts), ("destination", destination, recv_counts)):
+        if len(counts) != size or min(counts) < 0 or sum(counts) != array.count:
+            raise UsageError(
+                f"the {which} has {array.count} elements: expected a count for each of {size} ranks, "
+                f"from 0, with that sum"
+            )
