@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.findings_output import FOUND, FailOn, leave_with, print_findings
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
@@ -22,7 +22,7 @@ def hang(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Flight records of PyTorch, output of ncclras, NCCL logs, a record of `run`: files, folders, tar.",
+            help="PyTorch's flight records, stacks, ncclras's output, logs, a record of `run`: files, folders, tar, -.",
         ),
     ] = None,
     ras: Annotated[
@@ -38,7 +38,7 @@ def hang(
     as_json: Json = False,
     fail_on: FailOn = Level.WARN,
 ) -> None:
-    """Show which ranks have not entered which operation, and which ranks wait for them.
+    """Name the ranks that hold a stuck job up, and the operations that wait for them.
 
     Examples:
         railgauge log hang nccl_trace_rank_*
@@ -70,6 +70,8 @@ def hang(
             print(f"\n{hang_text(scene)}")
     print_warnings(tuple(scene.notes))
     leave_with(judged.findings, fail_on)
+    if judged.is_stuck:
+        raise typer.Exit(FOUND)
 
 
 def _ask(add_report: Callable[[bytes, str], None], where: str, again_s: float) -> None:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives packed and unpacked: .tar.zst and .tar.gz written; zstd, gzip, bzip2, xz and plain tar read.
+"""Archives packed and unpacked: .tar.zst and .tar.gz written; zstd, gzip, bzip2, xz and plain tar read, and any file
+that is packed so.
 
-The first bytes decide the format, not the name. Reading stops at MAX_TOTAL bytes, as a guard against bombs.
+The first bytes decide the format, not the name. Reading an archive stops at MAX_TOTAL bytes, as a guard against bombs.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from railgauge.topo.errors import InputError
 
 MAX_TOTAL = 64 << 20
 MAX_XZ_MEMORY = 128 << 20  # xz -9 needs 65 MiB; a file may demand 4 GiB
+BLOCK = 1 << 18
+LONGEST_MAGIC = 6  # bytes, of xz
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # POSIX 1003.1, "ustar Interchange Format"
 
 
@@ -38,6 +42,55 @@ def unpack(data: bytes, path: str) -> bytes:
     if len(tar) > MAX_TOTAL:
         raise InputError(f"unpacks to more than {MAX_TOTAL >> 20} MiB", path)
     return tar
+
+
+def plain(packed: Iterable[bytes], path: str) -> Iterator[bytes]:
+    """The blocks of a file, unpacked where they are packed; InputError where that breaks off.
+
+    What an archive holds is not taken apart: of a .tar.gz it is the tar.
+    """
+    blocks = iter(packed)
+    first = next(blocks, b"")
+    while 0 < len(first) < LONGEST_MAGIC and (more := next(blocks, b"")):
+        first += more
+    opener = next((one for magic, one in STREAMS.items() if first.startswith(magic)), None)
+    rest = _chained(first, blocks)
+    if opener is None:
+        yield from rest
+        return
+    try:
+        stream = opener(io.BufferedReader(BlockStream(rest), BLOCK))
+        while block := stream.read(BLOCK):
+            yield block
+    except InputError:
+        raise
+    except Exception as error:  # each library has its own exception
+        raise InputError(f"not a readable archive: {error}", path) from error
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+class BlockStream(io.RawIOBase):
+    """Blocks as a stream."""
+
+    def __init__(self, content: Iterable[bytes]) -> None:
+        self._content = iter(content)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as the next block goes."""
+        self._rest = self._rest or next(self._content, b"")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
 
 
 def _reader(data: bytes) -> Callable[[bytes], bytes] | None:
@@ -86,5 +139,48 @@ def _read_xz(data: bytes) -> bytes:
     return tar
 
 
+def _zstd_stream(file: Any) -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+
+
+def _gzip_stream(file: Any) -> Any:
+    import gzip
+
+    return gzip.GzipFile(fileobj=file)
+
+
+def _bzip2_stream(file: Any) -> Any:
+    import bz2
+
+    return bz2.BZ2File(file)
+
+
+class _XzStream:
+    """A reader of xz with a limit on memory, which lzma's file has not."""
+
+    def __init__(self, file: Any) -> None:
+        import lzma
+
+        self._file, self._stream = file, lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY)
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes, none at the end."""
+        while not self._stream.eof:
+            found = self._stream.decompress(self._file.read(size) if self._stream.needs_input else b"", size)
+            if found or self._stream.eof:
+                return found
+            if self._stream.needs_input and not self._file.peek(1):
+                raise EOFError("no end mark")
+        return b""
+
+
 WRITERS = {".tar.zst": _write_zstd, ".tar.gz": _write_gzip}
+STREAMS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x28\xb5\x2f\xfd": _zstd_stream,
+    b"\x1f\x8b": _gzip_stream,
+    b"BZh": _bzip2_stream,
+    b"\xfd7zXZ\0": _XzStream,
+}
 READERS = {b"\x28\xb5\x2f\xfd": _read_zstd, b"\x1f\x8b": _read_gzip, b"BZh": _read_bzip2, b"\xfd7zXZ\0": _read_xz}

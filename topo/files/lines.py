@@ -19,3 +19,14 @@ def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
             rest += block
     if rest:
         yield rest
+
+
+def lines_saying(words: Iterable[bytes], block: bytes) -> list[int]:
+    """Where the lines begin that hold one of some words, in their order: many times faster than an expression."""
+    begins = set()
+    for word in words:
+        at = block.find(word)
+        while at >= 0:
+            begins.add(block.rfind(b"\n", 0, at) + 1)
+            at = block.find(word, at + len(word))
+    return sorted(begins)

@@ -11,7 +11,7 @@ from railgauge.topo.jobs.hang.verdict import HangVerdict
 from railgauge.topo.render import findings
 
 MOST = 12
-"""Communicators that are shown, those that do not go on first; the JSON document has all."""
+"""Communicators that are shown, those of the causes first, then others that do not go on; the JSON document has all."""
 MOST_LINES = 12
 """Lines of one communicator."""
 
@@ -20,7 +20,9 @@ def hang_document(scene: JobState, verdict: HangVerdict) -> dict[str, Any]:
     """The content of a railgauge/hang/1 document, without its head."""
     return {
         "verdict": verdict.text,
+        "stuck": verdict.is_stuck,
         "communicators": [_communicator(comm) for comm in scene.communicators.values()],
+        "stacks": [one._asdict() for one in scene.stacks],
         "notes": list(scene.notes),
         "findings": [findings.record(finding) for finding in verdict.findings],
     }
@@ -82,13 +84,16 @@ def _call(call: Call) -> dict[str, Any]:
         "root": call.root,
         "since": call.since or None,
         "timed_out": call.timed_out,
+        "parts": list(call.parts),
     }
 
 
 def hang_text(scene: JobState) -> str:
     """Where the ranks of each communicator stand, equal ones in one line."""
-    held = {id(hold.lane) for hold in Standstill(scene).holds}
-    order = sorted(scene.communicators.values(), key=lambda comm: not _is_odd(comm, held))
+    standstill = Standstill(scene)
+    held = {id(hold.lane) for hold in standstill.holds}
+    causes = {id(hold.comm) for hold in standstill.blame.causes}
+    order = sorted(scene.communicators.values(), key=lambda comm: (id(comm) not in causes, not _is_odd(comm, held)))
     lines: list[str] = []
     for comm in order[:MOST]:
         rows = list(_rows(comm, held))
@@ -137,11 +142,13 @@ def _standings(name: str, lane: Lane) -> Iterator[str]:
 
 def _standing(name: str, track: Track) -> str:
     call = _shown(track)
-    what = f"{call.name} #{call.number}" if call else f"{name or 'collective'} #{track.entered}"
+    what = f"{call.name or 'collective'} #{call.number}" if call else f"{name or 'collective'} #{track.entered}"
     if track.entered <= 0 and call is None:
         return "no collective called"
     if track.waits_in is None:
         return f"{'out of' if track.completed is not None else 'called'} {what}, the last"
-    terms = describe((call.name, call.elements, call.dtype, call.op, call.root)).removeprefix(call.name) if call else ""
+    terms = describe((call.name, call.elements, call.dtype, call.op, call.root, ())) if call else ""
     beyond = f", called up to #{track.entered}" if track.entered > track.waits_in else ""
-    return f"in {what}{terms}{f', {call.state}' if call else ''}{beyond}"
+    return (
+        f"in {what}{terms.removeprefix(call.name or 'it') if call else ''}{f', {call.state}' if call else ''}{beyond}"
+    )

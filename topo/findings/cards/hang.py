@@ -10,6 +10,19 @@ RANK_FAILED = Card(
     about="A communicator with an error does not go on; all of its ranks wait or end.",
     remedy="their NCCL logs say what failed: railgauge log explain",
 )
+RANK_STUCK = Card(
+    id="rank-stuck",
+    title="Ranks are still in an operation that others have left",
+    levels=(FAIL,),
+    about=(
+        "The others could leave it only because these ranks have called it too: their GPUs or processes are at fault. "
+        "The strongest evidence there is; other operations that wait follow from it."
+    ),
+    remedy=(
+        "check their GPUs first: dmesg (Xid), nvidia-smi -q, railgauge check on their nodes; then their processes' "
+        "stacks (py-spy dump --pid PID) and last lines"
+    ),
+)
 RANK_MISSING = Card(
     id="rank-missing",
     title="Ranks wait in an operation for others that left no trace or do not answer",
@@ -37,10 +50,10 @@ START_STUCK = Card(
 RANK_BEHIND = Card(
     id="rank-behind",
     title="Ranks are in an operation that others have not called",
-    levels=(FAIL, WARN),
+    levels=(FAIL,),
     about=(
-        "FAIL for ranks that others wait for; WARN where those wait themselves, in an operation that another finding "
-        "is about. Two that wait for each other are a circle."
+        "Others wait for these ranks, which wait in nothing themselves; operations that wait for them in turn are "
+        "named below. Two that wait for each other are a circle."
     ),
     remedy=(
         "its stack shows where it is (py-spy dump --pid PID): loading data, saving, or a branch that the others do not "
@@ -57,6 +70,32 @@ OPERATION_STUCK = Card(
     remedy=(
         "check GPUs, NVLink and the network between them: dmesg (Xid), railgauge check on their nodes, the ports' "
         "error counters; a GPU that has not begun it is busy with what was queued before"
+    ),
+)
+RANK_ELSEWHERE = Card(
+    id="rank-elsewhere",
+    title="Stacks show processes that are not in the operation that others wait in",
+    levels=(FAIL,),
+    about=(
+        "py-spy, gdb or faulthandler shows which call each process is in: a collective waits until all have called it, "
+        "and those that are in another call, or in another collective, hold it up."
+    ),
+    remedy=(
+        "look at the call that these processes are in: loading data, saving, a lock, or a branch that the others do "
+        "not take. Stacks of one moment may pass: take them twice"
+    ),
+)
+WATCHDOG_STUCK = Card(
+    id="watchdog-stuck",
+    title="PyTorch's watchdog thread of some ranks made no progress",
+    levels=(FAIL,),
+    about=(
+        "A CUDA or NCCL call blocks the thread, or another thread holds Python's lock (GIL) inside one. Where only "
+        "some ranks say so, these are the ones that hold the others up."
+    ),
+    remedy=(
+        "look at their stacks (py-spy dump --native --pid PID, gdb -p PID) for the call that does not return; where "
+        "the thread only waits long, set TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC higher"
     ),
 )
 RANK_LEFT = Card(

@@ -31,19 +31,24 @@ SIDES = {
     "recv": OUTPUT,
 }
 """The tensors of PyTorch's operations that must have the same number of elements and the same type on all ranks."""
-FIELDS = ("operations", "counts", "types", "operators", "roots")
-CLOSES = "coalesced"
+FIELDS = ("operations", "counts", "types", "operators", "roots", "parts")
 MOST_DIMENSIONS = 64
 """What PyTorch's own tensors may have."""
 
 
-def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str]:
-    """Elements and type of a flight recorder's entry, if they must be equal on all ranks."""
+def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str, tuple[str, ...]]:
+    """Elements and type of a flight recorder's entry, if they must be equal on all ranks, and those of each of its
+    tensors if it has several.
+    """
     side = SIDES.get(name)
     if side is None:
-        return None, ""
-    types = sorted({plain(one) for one in told.get(f"{side}_dtypes", ())})
-    return sum(_elements(size) for size in told[f"{side}_sizes"]), "/".join(types)
+        return None, "", ()
+    listed = told.get(f"{side}_dtypes", ())
+    types = [plain(one) for one in ((listed,) if isinstance(listed, str) else listed)]
+    sizes = [_elements(size) for size in told[f"{side}_sizes"]]
+    of = types if len(types) == len(sizes) else ["/".join(sorted(set(types)))] * len(sizes)
+    parts = tuple(f"{size} {dtype}".rstrip() for size, dtype in zip(sizes, of, strict=True))
+    return sum(sizes), "/".join(sorted(set(types))), parts if len(parts) > 1 else ()
 
 
 def plain(text: Any) -> str:
@@ -59,7 +64,9 @@ def _elements(size: list[int]) -> int:
     return math.prod(int(extent) for extent in size)
 
 
-Terms = tuple[str, int | None, str, str, int | None]
+Terms = tuple[str, int | None, str, str, int | None, tuple[str, ...]]
+MOST_PARTS = 4
+"""Parts of an operation that are in a message, from the first that differs on."""
 
 
 def parting(lane: Lane, last: int | None) -> tuple[int, dict[Terms, list[int]]] | None:
@@ -77,33 +84,42 @@ def parting(lane: Lane, last: int | None) -> tuple[int, dict[Terms, list[int]]] 
         by_terms: dict[Terms, list[int]] = {}
         for rank, call in sorted(calls.items()):
             by_terms.setdefault(_terms(call, lane, whole=not over), []).append(rank)
-        if len(by_terms) > 1 and differing(by_terms) and not any(terms[0].endswith(CLOSES) for terms in by_terms):
+        if len(by_terms) > 1 and differing(by_terms):
             return number, by_terms
     return None
 
 
 def _terms(call: Call, lane: Lane, *, whole: bool) -> Terms:
     name = "" if lane.peers else call.name
-    return (name, call.elements, call.dtype, call.op, call.root) if whole else (name, None, "", "", None)
+    return (
+        (name, call.elements, call.dtype, call.op, call.root, call.parts) if whole else (name, None, "", "", None, ())
+    )
 
 
 def differing(by_terms: dict[Terms, list[int]]) -> tuple[str, ...]:
     """Which terms differ; if it is the operation, the rest does not matter. An unknown term is no difference."""
     columns = zip(FIELDS, zip(*by_terms, strict=True), strict=True)
-    different = tuple(name for name, values in columns if len(set(values) - {None, ""}) > 1)
+    different = tuple(name for name, values in columns if len(set(values) - {None, "", ()}) > 1)
     return different[:1] if different[:1] == FIELDS[:1] else different
 
 
 def told_apart(by_terms: dict[Terms, list[int]]) -> str:
     """`rank 7 called all_reduce of 512 float; ranks 0-6 called ...: counts differ`; the ones that deviate first."""
     ordered = sorted(by_terms.items(), key=lambda one: (len(one[1]), one[1]))
-    who = [f"{named(ranks)} called {describe(terms)}" for terms, ranks in ordered]
+    parts = [terms[-1] for terms in by_terms]
+    columns = enumerate(zip(*parts, strict=False))
+    first = next((number for number, column in columns if len(set(column)) > 1), min(map(len, parts)))
+    who = [f"{named(ranks)} called {describe(terms, first)}" for terms, ranks in ordered]
     return f"{'; '.join(who)}: {' and '.join(differing(by_terms))} differ"
 
 
-def describe(terms: Terms) -> str:
-    """`all_reduce of 1024 float, sum, root 0`."""
-    name, count, dtype, op, root = terms
+def describe(terms: Terms, first: int | None = None) -> str:
+    """`all_reduce of 1024 float, sum, root 0`; first: with its parts, from that one on."""
+    name, count, dtype, op, root, parts = terms
     amount = f"of {count} {dtype}".rstrip() if count is not None else ""
     more = "".join(f", {each}" for each in (op, f"root {root}" if root is not None else "") if each)
-    return f"{name or 'it'} {amount}".rstrip() + more
+    said = f"{name or 'it'} {amount}".rstrip() + more
+    if first is None or not parts:
+        return said
+    some = ", ".join(f"#{number} {part}" for number, part in enumerate(parts[first : first + MOST_PARTS], first + 1))
+    return f"{said} with {len(parts)} parts{f' ({some})' if some else ''}"

@@ -51,8 +51,9 @@ class Call(NamedTuple):
     """An operation as one rank called it.
 
     elements: those that must be equal in number on all ranks; None if they need not be or are unknown. The same holds
-    for dtype, op and root, "" and None. since: when it was called, in the source's
-    format. timed_out: a watchdog gave up.
+    for dtype, op and root, "" and None; name: "" if unknown. since: when it was called, in the source's
+    format. timed_out: a watchdog gave up. order: its place among all calls of its rank, of any communicator; 0
+    if unknown. parts: the operations inside a coalesced one, and the tensors of one that has several.
     """
 
     number: int
@@ -64,6 +65,8 @@ class Call(NamedTuple):
     root: int | None = None
     since: str = ""
     timed_out: bool = False
+    order: int = 0
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -111,8 +114,8 @@ class Lane:
 class JobCommunicator:
     """A communicator of NCCL, a process group of PyTorch, or one of railgauge's own.
 
-    size and ranks: None and () if unknown. nodes: by rank, if known; node_count: of
-    all. trouble: what is said of ranks that failed.
+    size and ranks: None and () if unknown; at_least: so many ranks it has at least. nodes: by rank, if known;
+    node_count: of all. trouble: what is said of ranks that failed.
     """
 
     id: str
@@ -121,6 +124,7 @@ class JobCommunicator:
     numbering: str = OWN
     size: int | None = None
     ranks: tuple[int, ...] = ()
+    at_least: int = 0
     nodes: dict[int, str] = field(default_factory=dict)
     node_count: int | None = None
     status: dict[int, Status] = field(default_factory=dict)
@@ -137,7 +141,11 @@ class JobCommunicator:
         """All ranks that are in it, as far as that is known."""
         if self.is_counted:
             return self.ranks or tuple(range(self.size or 0))
-        return tuple(sorted({*self.status, *(rank for lane in self.lanes.values() for rank in lane.tracks)}))
+        return tuple(
+            sorted(
+                {*range(self.at_least), *self.status, *(rank for lane in self.lanes.values() for rank in lane.tracks)}
+            )
+        )
 
     @property
     def is_counted(self) -> bool:
@@ -154,16 +162,51 @@ class JobCommunicator:
         """`communicator 0xfa93daea854b060b, 32 ranks on 4 nodes`."""
         nodes = len(set(self.nodes.values())) if len(self.nodes) == len(self.members) else self.node_count
         where = f" on {counted(nodes, 'node')}" if nodes else ""
-        return f"{self.title}, {counted(len(self.members), 'rank')}{where}"
+        size = counted(len(self.members), "rank") if self.is_counted else "number of ranks unknown"
+        if self.at_least and not self.is_counted:
+            size = f"at least {counted(self.at_least, 'rank')}"
+        return f"{self.title}, {size}{where}"
+
+
+class Complaint(NamedTuple):
+    """A problem of ranks that a source counts and does not name. card: the id of the finding; about: its subject."""
+
+    card: str
+    about: str
+    text: str
+
+
+class ProcessStack(NamedTuple):
+    """What a process does, by its stack. label: what it is called where its rank is unknown.
+
+    operation: the collective that it is in, "" if none. at: the innermost call of the program itself, `step
+    (train.py:88)`. waits: it is in a collective, or waits for its GPU.
+    """
+
+    rank: int | None
+    label: str
+    operation: str
+    at: str
+    waits: bool
 
 
 @dataclass(slots=True)
 class JobState:
-    """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets."""
+    """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets.
+
+    size: how many ranks the job has, None if unknown. heard: ranks whose watchdog gave up, on what is unknown.
+    asleep: by rank, for how many seconds its watchdog itself was stuck. stacks: of its processes. complaints: about
+    ranks without a name.
+    """
 
     communicators: dict[str, JobCommunicator] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     bootstraps: dict[str, str] = field(default_factory=dict)
+    size: int | None = None
+    heard: dict[int, None] = field(default_factory=dict)
+    asleep: dict[int, int] = field(default_factory=dict)
+    stacks: list[ProcessStack] = field(default_factory=list)
+    complaints: dict[Complaint, None] = field(default_factory=dict)
 
     def communicator(self, key: str, source: str, told: JobCommunicator) -> JobCommunicator:
         """The communicator of that key, with the facts of `source` if they were unknown."""

@@ -12,18 +12,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from railgauge.topo.files.lines import whole_lines
+from railgauge.topo.files.lines import LONGEST, lines_saying, whole_lines
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
+from railgauge.topo.jobs.hang.torch_reports import TorchReports
 from railgauge.topo.jobs.hang.watchdog import Watchdogs
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.log import BOOTSTRAP
-from railgauge.topo.jobs.logs.scan import lines_with
 
 SOURCE = "NCCL log"
-TELLING = (
-    re.compile(rb"opCount [0-9a-f]|Init (?:START|COMPLETE)|(?:Destroy|Abort) COMPLETE|Bootstrap *: Using|atchdog "),
-)
+TELLING = b"opCount ", b"Init START", b" COMPLETE", b"Bootstrap"
+"""Words of the lines that are read."""
 CALL = re.compile(
     r"\b(?P<name>[A-Z]\w+): opCount (?P<number>[0-9a-f]{1,16}) .*?\bcount (?P<count>\d{1,19}) "
     r"datatype (?P<dtype>\d{1,3}) op (?P<op>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]+)"
@@ -74,14 +73,18 @@ class RankLog:
         self._calls: dict[Place, dict[int, Call]] = {}
         self._with_peers: set[Place] = set()
         self._watchdogs = Watchdogs()
+        self._reports = TorchReports()
         self._bootstraps: dict[str, str] = {}
 
     def read(self, blocks: Iterable[bytes]) -> bool:
         """Read a log; whether it shows the state of any rank."""
         told = False
         for block in whole_lines(blocks):
-            for raw in lines_with(TELLING, block):
-                for line in messages(raw):
+            told = self._watchdogs.read(block) or told
+            told = self._reports.read(block) or told
+            for begin in lines_saying(TELLING, block):
+                end = block.find(b"\n", begin)
+                for line in messages(block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]):
                     told = self._take(line) or told
         return told
 
@@ -101,7 +104,8 @@ class RankLog:
                 "the logs have collectives of communicators without their start, so the rank is unknown; set "
                 "NCCL_DEBUG_SUBSYS=INIT,COLL to log both"
             )
-        self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=None))
+        self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=scene.size))
+        self._reports.put(scene)
 
     def _take(self, line: LogLine) -> bool:
         text = line.text
@@ -112,7 +116,7 @@ class RankLog:
         elif found := BOOTSTRAP.search(text):
             self._bootstraps[line.host] = f"{found[1]} {found[2]}"
         else:
-            return self._watchdogs.read(text)
+            return False
         return True
 
     def _member(self, line: LogLine, found: re.Match[str]) -> None:

@@ -10,7 +10,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from railgauge.topo.jobs.hang.model import COLLECTIVES, GONE, JobCommunicator, JobState, Lane, Status, Track, counted
+from railgauge.topo.jobs.hang.model import (
+    COLLECTIVES,
+    GONE,
+    Complaint,
+    JobCommunicator,
+    JobState,
+    Lane,
+    Status,
+    Track,
+    counted,
+)
 from railgauge.topo.jobs.hang.ras_looks import SOURCE
 from railgauge.topo.values.cpuset import from_list
 from railgauge.topo.values.printable import one_line
@@ -20,6 +30,9 @@ LOOKS_LIKE = re.compile(
 )
 GROUP = re.compile(r"(\d{1,6}) +(\d{1,6}) +(\d{1,6}) +[\d-]+ +(\d{1,6}) +\d+ +([A-Z]+) +([A-Z,]+)$")
 COMMUNICATOR = re.compile(r"#(\d+)-\d+ \(([0-9a-f]{1,16})\) ([A-Z]+)$")
+TOTALS = re.compile(r"\(total\)(?: .*)? \(total\) +\(total\)$")
+"""The heads of the job's totals, of which the last two are processes and GPUs."""
+TOTAL = re.compile(r"(?:\d{1,7} +){1,4}?(\d{1,7}) +\d{1,7}$")
 PROCESS = re.compile(r"Process (\d+) on node (\S+) managing GPUs? (.+)$")
 COUNTS = re.compile(r"Communicator ranks have different (\w+) operation counts$")
 MISSING = re.compile(r"The missing ranks?: ((?:\d{1,7},?)+)$")
@@ -28,6 +41,15 @@ RANKS_AT = re.compile(
 )
 RANKS_ARE = re.compile(r"(\d{1,7}) ranks? ha(?:ve|s) status ([A-Z]+)$")
 RANKS_REPORT = re.compile(r"\d+ ranks? reported (.+)$")
+PROBLEM = re.compile(
+    r"(?P<missing>Missing communicator data from \d{1,7} (?:job process|rank)(?:e?s)?$"
+    r"|\d{1,7} job process(?:es are| is) considered dead|Encountered \d{1,7} communication timeouts?)"
+    r"|(?:Initialization|Asynchronous) errors? on \d{1,7} ranks?$"
+)
+"""How many ranks or processes have a problem; the lines below name them, where they are few."""
+CARDS = {"MISMATCH": "rank-behind", "ERROR": "rank-failed", "INCOMPLETE": "rank-missing"}
+"""The finding of each error in the table of groups, where the details of a group are not in the file."""
+UNKNOWN_RANKS = re.compile(r"(?:The unknown ranks: |Rank )((?:\d{1,7},?)+)(?: has status UNKNOWN)?$")
 RANK = re.compile(
     r"Rank (\d{1,7})(?: (.*?))? -- (?:GPU \S+(?: \(NVML \d+\))? managed by (process \d+) on node (\S+)|\[)"
 )
@@ -66,24 +88,38 @@ class RasText:
         self._lane: str | None = None
         self._values = _Values()
         self._value = ""
+        self._before = ""
+        self._errors: dict[str, tuple[str, str]] = {}  # by group: of how many communicators, and which
+        self._problem: Complaint | None = None
 
     def read(self, lines: Iterable[str]) -> None:
         """Take in all lines."""
         for line in lines:
-            self._line(one_line(line))
+            self._line(text := one_line(line))
+            self._before = text
         self._settle()
+        for about, errors in self._errors.values():  # of which there are no details
+            for error in errors.split(","):
+                text = f"RAS reports {error} in {about}; the details are not in the file"
+                self._scene.complaints[Complaint(CARDS.get(error, CARDS["ERROR"]), about, text)] = None
 
     def _line(self, line: str) -> None:
         if not line:
             self._settle()
+        elif found := PROBLEM.match(line):
+            self._problem = self._complaint(CARDS["INCOMPLETE" if found["missing"] else "ERROR"], f"RAS: {line}")
+        elif TOTALS.match(self._before) and (found := TOTAL.match(line)):
+            self._scene.size = int(found[1])
         elif found := COMMUNICATOR.match(line):
             self._begin(found)
         elif found := GROUP.match(line):
             self._group(found)
         elif line in ("DEAD", "INCOMPLETE"):
+            self._settle()
             self._comm, self._section = None, line
             self._sections.add(line)
         elif found := PROCESS.match(line):
+            self._problem = None
             if self._section == "DEAD":
                 self._dead.add(f"process {found[1]} on node {found[2]}")
             how = "is dead" if self._section == "DEAD" else "does not answer"
@@ -95,6 +131,8 @@ class RasText:
         group, size, status = found[1], int(found[4]), found[5]
         self._groups[group] = size, int(found[3])
         if found[6] != "OK":
+            about = f"{counted(int(found[2]), 'communicator')} of {counted(size, 'rank')}"
+            self._errors[group] = about, found[6]
             return
         if status == "INIT":  # a communicator without a problem has only this row
             name = f"number {group}"
@@ -108,6 +146,7 @@ class RasText:
         self._settle()
         name = f"0x{int(found[2], 16):x}"
         size, nodes = self._groups.get(found[1], (None, None))
+        self._errors.pop(found[1], None)
         self._comm = self._scene.communicator(name, SOURCE, JobCommunicator(name, size=size, node_count=nodes))
         self._section = found[3]
 
@@ -120,6 +159,10 @@ class RasText:
         elif found := MISSING.match(line):
             dead = "INCOMPLETE" not in self._sections  # none of those that are alive is missing
             comm.status |= dict.fromkeys(from_list(found[1]), Status.DEAD if dead else Status.SILENT)
+            self._problem = None
+        elif found := UNKNOWN_RANKS.match(line):
+            self._values.ranks |= dict.fromkeys(from_list(found[1]), "UNKNOWN")
+            self._values.told.setdefault("UNKNOWN", 1)
         elif found := RANKS_AT.match(line):
             self._told(found[2] or "0", int(found[1]))
         elif found := RANKS_ARE.match(line):
@@ -133,7 +176,12 @@ class RasText:
         self._value = value
         self._values.told[value] = ranks
 
+    def _complaint(self, card: str, text: str) -> Complaint:
+        about = self._comm.described if self._comm else "the job"
+        return Complaint(card, about, f"{text} ({about})" if self._comm else text)
+
     def _rank(self, comm: JobCommunicator, rank: int, found: re.Match[str]) -> None:
+        self._problem = None
         said = found[2] or ""
         if found[4]:
             comm.nodes[rank] = found[4]
@@ -157,12 +205,19 @@ class RasText:
         """Give the ranks their facts from the lines since the last blank one."""
         comm, values, lane = self._comm, self._values, self._lane
         self._values, self._lane, self._value = _Values(), None, ""
+        if self._problem:
+            self._scene.complaints[self._problem] = None
+            self._problem = None
         if not comm or not values.told:
             return
         others = [rank for rank in range(comm.size or 0) if comm.status.get(rank) not in GONE]
         by_rank = values.by_rank(others)
         if lane is None:
             comm.status |= {rank: STATUS[value] for rank, value in by_rank.items() if value in STATUS}
+            if unnamed := {value: ranks for value, ranks in values.told.items() if value not in by_rank.values()}:
+                card = "start-stuck" if "INIT" in values.told else "rank-left"
+                parts = ", ".join(f"{ranks} {value}" for value, ranks in unnamed.items())
+                self._scene.complaints[self._complaint(card, f"ranks have different status: {parts}")] = None
             return
         _count(comm.lane(lane), values, by_rank)
 

@@ -10,11 +10,12 @@ import os
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from glob import glob
 from itertools import chain
 from typing import IO, Any, cast
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.files.compression import is_archive
+from railgauge.topo.files.compression import BlockStream, is_archive, plain
 from railgauge.topo.files.input_file import BLOCK, blocks
 from railgauge.topo.files.json_value import json_value
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
@@ -24,10 +25,10 @@ from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
+from railgauge.topo.jobs.hang.stacks import Stacks
 from railgauge.topo.values.number import natural
 
 MOST_MEMBERS = 1 << 17
-ZSTD = b"\x28\xb5\x2f\xfd"
 JSON = re.compile(rb'\s*\{\s*"')
 KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
 """What begins one of the documents that are read, and no log of which each line is JSON."""
@@ -51,14 +52,16 @@ class Sources:
         self._log = RankLog()
         self._flight_dumps = FlightDumps(self.scene)
         self._looks = Looks(self.scene)
+        self._stacks = Stacks(self.scene)
         self._errors: list[InputError] = []
         self._unknown: list[str] = []
         self._read = 0
 
     def add(self, path: str) -> None:
-        """Read a file, a pipe, an archive, or all files of a folder."""
+        """Read a file, a pipe, an archive, all files of a folder, or those of a pattern that no shell expanded."""
         if not os.path.isdir(path):
-            self._guarded(self._any, blocks(path), path)
+            for one in (path,) if os.path.lexists(path) else sorted(glob(path), key=natural) or (path,):
+                self._guarded(self._any, blocks(one), one)
             return
         for folder, folders, names in os.walk(path):
             folders.sort(key=natural)
@@ -91,12 +94,13 @@ class Sources:
             self.scene.note(str(error))
 
     def _any(self, content: Iterator[bytes], path: str) -> None:
+        content = plain(content, path)
         first = next(content, b"")
         while 0 < len(first) < tarfile.BLOCKSIZE and (more := next(content, b"")):
             first += more
         content = chain([first], content)
         if is_archive(first):
-            self._archive(content, path, packed_by_zstd=first.startswith(ZSTD))
+            self._archive(content, path)
         else:
             self._file(first, content, path)
 
@@ -111,10 +115,16 @@ class Sources:
                 RasText(self.scene).read(data.decode("utf-8", "replace").splitlines())
             self._log.read([data])
             self._read += 1
-        elif self._log.read(content):
+        elif self._lines(content, path):
             self._read += 1
         else:
             self._unknown.append(path)
+
+    def _lines(self, content: Iterator[bytes], path: str) -> bool:
+        """Read a log, which may have stacks in it."""
+        before = len(self.scene.stacks)
+        told = self._log.read(self._stacks.beside(content, path))
+        return told or len(self.scene.stacks) > before
 
     def _document(self, data: bytes, path: str) -> None:
         try:
@@ -136,17 +146,14 @@ class Sources:
     def _dump(self, dump: Any, path: str) -> None:
         if not isinstance(dump, dict):
             raise InputError("not a flight record of PyTorch, which is a dictionary", path)
-        self._flight_dumps.read(cast(dict[str, Any], dump), rank_of(os.path.basename(path), path), path)
+        told = cast(dict[str, Any], dump)
+        self._flight_dumps.read(told, rank_of(os.path.basename(path), told, path), path)
         self._read += 1
 
-    def _archive(self, content: Iterable[bytes], path: str, *, packed_by_zstd: bool) -> None:
-        stream: Any = io.BufferedReader(_Blocks(content), BLOCK)
-        if packed_by_zstd:
-            import zstandard
-
-            stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    def _archive(self, content: Iterable[bytes], path: str) -> None:
+        stream: Any = io.BufferedReader(BlockStream(content), BLOCK)
         try:
-            with tarfile.open(fileobj=stream, mode="r|" if packed_by_zstd else "r|*") as tar:
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for count, member in enumerate(tar):
                     if count >= MOST_MEMBERS:
                         raise InputError(f"holds more than {MOST_MEMBERS} members", path)
@@ -159,25 +166,9 @@ class Sources:
             raise InputError(f"not a readable archive: {error}", path) from error
 
     def _member(self, content: Iterator[bytes], path: str) -> None:
+        content = plain(content, path)
         first = next(content, b"")
         self._file(first, chain([first], content), path)
-
-
-class _Blocks(io.RawIOBase):
-    """Blocks as a stream."""
-
-    def __init__(self, content: Iterable[bytes]) -> None:
-        self._content = iter(content)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._rest = self._rest or next(self._content, b"")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
 
 
 def _blocks_of(file: IO[bytes]) -> Iterator[bytes]:

@@ -6,60 +6,13 @@ The operation is the first that a rank is in and has not come out of. If no sour
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 from railgauge.topo.jobs.hang.agreement import Terms, parting
-from railgauge.topo.jobs.hang.model import GONE, JOB, Call, JobCommunicator, JobState, Lane, State, Status
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """One lane that does not go on, at the operation `number`, by rank: who is in it, has not called it, is through it.
-
-    silent: without any data. untold: without data in this lane. gone: not reached by RAS.
-    call: how one rank called it; None where calls are only counted.
-    """
-
-    comm: JobCommunicator
-    name: str
-    lane: Lane
-    number: int
-    call: Call | None
-    waiting: tuple[int, ...]
-    behind: tuple[int, ...]
-    through: tuple[int, ...]
-    silent: tuple[int, ...]
-    untold: tuple[int, ...]
-    gone: tuple[int, ...]
-
-    @property
-    def operation(self) -> str:
-        """`all_reduce #41`, `recv from rank 3`."""
-        if self.lane.peers:
-            source, target = self.lane.peers
-            if len(self.waiting) > 1:
-                return f"the send from rank {source} to rank {target}"
-            return f"recv from rank {source}" if self.waiting == (target,) else f"send to rank {target}"
-        return f"{self.call.name if self.call else self.name or 'collective'} #{self.number}"
-
-    @property
-    def since(self) -> str:
-        """When the first of those that are in it began it; "" if unknown."""
-        calls = (self.lane.tracks[rank].calls.get(self.number) for rank in self.waiting)
-        return min((call.since for call in calls if call and call.since), default="")
-
-    @property
-    def is_told(self) -> bool:
-        """Whether those that have called it are known to be still in it."""
-        return any(self.lane.tracks[rank].waits_in is not None for rank in self.waiting)
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether a watchdog gave up on it."""
-        calls = (self.lane.tracks[rank].calls.get(self.number) for rank in self.waiting)
-        return any(call.timed_out for call in calls if call)
+from railgauge.topo.jobs.hang.blame import Blame
+from railgauge.topo.jobs.hang.hold import Hold
+from railgauge.topo.jobs.hang.model import GONE, Call, JobCommunicator, JobState, Lane, Status
 
 
 class Standstill:
@@ -90,15 +43,6 @@ class Standstill:
         return tuple(found)
 
     @cached_property
-    def _waits(self) -> dict[int, list[Hold]]:
-        """By rank of the job, the operation in which it waits."""
-        found: dict[int, list[Hold]] = {}
-        for hold in self.holds:
-            for rank in hold.waiting if hold.comm.numbering == JOB and hold.is_told else ():
-                found.setdefault(rank, []).append(hold)
-        return found
-
-    @cached_property
     def swapped(self) -> tuple[tuple[Hold, Hold], ...]:
         """Where calls are counted by kind: two kinds, of which each lacks calls of the ranks that lead in the other."""
         counted = [hold for hold in self.holds if hold.name and not hold.lane.peers and hold.behind]
@@ -110,11 +54,10 @@ class Standstill:
         lanes = [lane for _, lane, _, _ in self.partings]
         return {id(lane) for lane in (*lanes, *(hold.lane for pair in self.swapped for hold in pair))}
 
-    def elsewhere(self, hold: Hold) -> dict[int, Hold]:
-        """The ranks that are missing in `hold` and wait themselves in another one."""
-        if hold.comm.numbering != JOB:
-            return {}
-        return {rank: self._waits[rank][0] for rank in hold.behind if rank in self._waits}
+    @cached_property
+    def blame(self) -> Blame:
+        """What each lane that does not go on is: a cause, or what follows from one."""
+        return Blame(self.holds, self.apart)
 
 
 def _are_swapped(one: Hold, two: Hold) -> bool:
@@ -134,7 +77,8 @@ def _hold(comm: JobCommunicator, name: str, lane: Lane) -> Hold | None:
             sides["through"].append(rank)
         else:
             sides["waiting"].append(rank)
-    call = next(_calls(lane, number, sides["waiting"]), None)
+    calls = list(_calls(lane, number, sides["waiting"]))
+    call = next((one for one in calls if one.name), calls[0] if calls else None)
     sides |= _others(comm, lane)
     return Hold(comm=comm, name=name, lane=lane, number=number, call=call, **{k: tuple(v) for k, v in sides.items()})
 
@@ -166,10 +110,3 @@ def _number(lane: Lane) -> int | None:
     least = min(entered)
     later = [number for track in counted for number in track.calls if number > least]
     return min(later, default=least + 1)
-
-
-def begun(hold: Hold) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of those that are in it: whose GPU has begun it, and whose has not, or is unknown."""
-    states = {rank: hold.lane.tracks[rank].calls.get(hold.number) for rank in hold.waiting}
-    started = tuple(rank for rank, call in states.items() if call and call.state is State.STARTED)
-    return started, tuple(rank for rank in hold.waiting if rank not in started)

@@ -3,8 +3,9 @@
 
 from dataclasses import dataclass
 
+from railgauge.topo.findings.cards.hang import RANK_STUCK
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.hang.model import JobState, counted
+from railgauge.topo.jobs.hang.model import JOB, JobState, Status, counted
 from railgauge.topo.jobs.hang.rules.rules import RULES
 from railgauge.topo.jobs.hang.standstill import Standstill
 
@@ -13,18 +14,28 @@ SEVERITY = (Level.FAIL, Level.WARN, Level.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class HangVerdict:
-    """findings: the worst first."""
+    """findings: the worst first. is_stuck: ranks are known to wait, even if the culprit is unknown."""
 
     text: str
     findings: tuple[Finding, ...]
+    is_stuck: bool
 
 
 def verdict(scene: JobState) -> HangVerdict:
     """Judge a scene."""
     standstill = Standstill(scene)
     found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
-    found.sort(key=lambda one: SEVERITY.index(one.level))
-    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found))
+    found.sort(key=lambda one: (SEVERITY.index(one.level), one.id != RANK_STUCK.id))
+    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found), _is_stuck(standstill))
+
+
+def _is_stuck(standstill: Standstill) -> bool:
+    scene = standstill.scene
+    gave_up = scene.heard or any(
+        comm.numbering == JOB and Status.STARTING in comm.status.values() for comm in scene.communicators.values()
+    )
+    waits = any(hold.is_told for hold in standstill.holds) or any(one.operation for one in scene.stacks)
+    return bool(gave_up or waits)
 
 
 def _nothing(scene: JobState) -> str:

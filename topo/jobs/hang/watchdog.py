@@ -1,34 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's watchdogs gave up on, each in its rank's log: an operation, since when, and the process group.
+"""What PyTorch's watchdogs say in the log of each rank: what they gave up on, and where its process group stands.
 
     [rank3]:[E603 17:48:01.0 ...] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=41, ...) ...
     [PG ID 0 PG GUID 0(default_pg) Rank 3]  failure detected by watchdog at work sequence id: 41 PG status: ...
+    [PG 1 Rank 3] Timeout at NCCL work: 41, last enqueued NCCL work: 43, last completed NCCL work: 40.
+    [PG 1 Rank 3] Received a dump signal due to a collective timeout from rank 0 ... Last enqueued NCCL work: 40, ...
+    [PG 0 Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds ...
 
-Source: PyTorch's ProcessGroupNCCL.cpp, 2.2 to 2.8.
+Terminals and mail wrap lines: each is read together with those around it, and spaces may be missing in it.
+Source: PyTorch's ProcessGroupNCCL.cpp, 1.13 to 2.15; other back ends say the same.
 """
 
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.agreement import SIDES
-from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Track
+from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track, named
+from railgauge.topo.jobs.logs.line import COLOURS
+from railgauge.topo.values.printable import one_line
 
 SOURCE = "watchdog"
 WORLD = "default_pg"
 """What PyTorch says of the group of all ranks."""
-RANK_IN_JOB = re.compile(r"\[rank(\d{1,7})\]:")
-GIVEN_UP = re.compile(
-    r"Rank (?P<rank>\d{1,7})\]\s*Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?P<number>\d{1,18}), "
+UNNAMED = "without a name"
+MOST = 1 << 17
+"""Ranks and groups that are kept of one job."""
+TELLING = (
+    b"atchdog",
+    b"OpType=",
+    b"(ms)=",
+    b"CCL work:",
+    b"last completed",
+    b"operations have failed or timed out",
+    b"avoid data inconsistency",
+)
+"""Words of the lines that are read, several of each, since lines are wrapped: looked for as such in all of a log."""
+BEFORE, AFTER = 3, 6
+"""Lines around one that tells something which may be parts of it."""
+REST = 1 << 13
+"""Bytes of a block that are read again with the next."""
+
+
+def _words(text: str) -> re.Pattern[str]:
+    """A pattern in which each space may be missing, or be several."""
+    return re.compile(text.replace(" ", r"\s*"))
+
+
+RANK_IN_JOB = re.compile(r"\[(?:rank|default)(\d{1,7})\]:")
+WHO = _words(
+    r"\[(?:PG (?:ID \d{1,9} PG GUID )?(?P<group>[^\s(\]]{1,128}?) (?:\((?P<about>[^)]{0,128})\))? )?"
+    r"Rank (?P<rank>\d{1,7})\]"
+)
+GIVEN_UP = _words(
+    r"Watchdog caught collective operation timeout: Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
     r"OpType=(?P<name>\w{1,64})(?:, NumelIn=(?P<input>\d{1,18}), NumelOut=(?P<output>\d{1,18}))?"
-    r".*? ran for (?P<ms>\d{1,12}) milliseconds"
+    r"(?:[^)]{0,256}\(ms\)=\d{1,12})?\)(?: ran for (?P<ms>\d{1,12}) milliseconds)?"
 )
-GROUP = re.compile(
-    r"PG GUID (?P<group>[^\s(\]]{1,128})(?:\((?P<about>[^)]{0,128})\))? Rank (?P<rank>\d{1,7})\]\s*failure detected "
-    r"by watchdog at work sequence id: (?P<number>\d{1,18})"
-    r"(?: PG status: last enqueued work: (?P<enqueued>-?\d{1,18}))?"
+GROUP = _words(
+    r"(?:Exception (?:\(either an error or timeout\) )?detected by watchdog at work|Timeout at \w{1,16} work"
+    r"|failure detected by watchdog at work sequence id): (?P<number>\d{1,18})"
+    r"(?: (?:,|PG status:) last enqueued (?:\w{1,16} )?work: (?P<enqueued>-?\d{1,18})"
+    r", last completed (?:\w{1,16} )?work: (?P<completed>-?\d{1,18}))?"
 )
+SIGNALLED = _words(
+    r"Received a dump signal due to a collective timeout from (?:this local rank|rank \d{1,7})"
+    r".{0,256}?Last enqueued \w{1,16} work: (?P<enqueued>-?\d{1,18}), last completed \w{1,16} work: "
+    r"(?P<completed>-?\d{1,18})"
+)
+ASLEEP = _words(r"watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
+GAVE_IN = _words(r"Some \w{1,16} operations have failed|To avoid data inconsistency|watchdog thread terminated")
+HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF](?:\d{3,4} | \w{1,64}\.cpp:))")
+"""What begins a record, behind a line number at most."""
 TIME = re.compile(r"\[E(\d{3,4}) (\d\d:\d\d:\d\d)")
 """Month and day, and the time of day, of a line of PyTorch."""
 WORDS = {
@@ -46,99 +92,226 @@ WORDS = {
     "BARRIER": "barrier",
 }
 """PyTorch's operations as the flight recorder names them."""
+COALESCED = "coalesced"
+
+
+class _Who(NamedTuple):
+    """Who speaks. rank: in the job, -1 if unknown; group: its process group, "" if unknown."""
+
+    rank: int
+    group: str
+    about: str
 
 
 @dataclass(slots=True)
-class _Stuck:
-    """What a watchdog gave up on; the line about its group comes after that."""
+class _Standing:
+    """Where a rank stands in a group; the operation that the watchdog gave up on, if it did."""
 
-    call: Call
-    group: str = ""
     about: str = ""
-    enqueued: int = 0
+    enqueued: int = -1
+    completed: int | None = None
+    stuck: Call | None = None
 
 
 class Watchdogs:
     """Reads the lines of watchdogs."""
 
     def __init__(self) -> None:
-        self._stuck: dict[tuple[int, int], _Stuck] = {}  # by rank and number
+        self._standings: dict[tuple[str, int], _Standing] = {}  # by group and rank
+        self._given_up: dict[tuple[int, int], Call] = {}  # by rank and number: its group comes later
+        self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat
+        self._heard: dict[int, None] = {}
+        self._rest = b""
 
-    def read(self, text: str) -> bool:
-        """Read a line; whether it was a watchdog's."""
-        if found := GIVEN_UP.search(text):
-            self._given_up(text, found)
-        elif found := GROUP.search(text):
-            self._group(text, found)
-        return found is not None
+    def read(self, block: bytes) -> bool:
+        """Read whole lines of a log; whether any was a watchdog's."""
+        told = False
+        block = self._rest + block
+        for begin in lines_saying(TELLING, block):
+            told = self._record(block, begin) or told
+        self._rest = block[_lines_before(block, len(block), BEFORE + AFTER) :][-REST:]
+        return told
 
     def put(self, scene: JobState, job_size: int | None) -> None:
-        """Add their facts to a scene; job_size: how many ranks the job has, where that is known.
+        """Add their facts to a scene; job_size: how many ranks the job has, where that is known."""
+        for (_, rank), standing in self._standings.items():
+            if standing.stuck:
+                standing.stuck = self._given_up.pop((rank, standing.stuck.number), standing.stuck)
+        groups: dict[tuple[int, str], set[str]] = {}
+        for (group, _), standing in self._standings.items():
+            if standing.stuck and group != UNNAMED:
+                groups.setdefault((standing.stuck.number, standing.stuck.name), set()).add(group)
+        for (rank, number), call in self._given_up.items():
+            alike = groups.get((number, call.name), set())  # its line about the group is not there: that of others is
+            key = (next(iter(alike)) if len(alike) == 1 else UNNAMED), rank
+            self._standings.setdefault(key, _Standing(about=self._about(key[0]))).stuck = call
+        for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
+            _put_standing(scene, group, rank, standing, job_size)
+        scene.asleep |= self._asleep
+        known = {rank for (_, rank), one in self._standings.items() if one.stuck or one.completed is not None}
+        if heard := sorted(self._heard.keys() - known):
+            scene.heard |= dict.fromkeys(heard)
+            scene.note(f"the watchdog of {named(heard)} gave up; on which operation is not in the log")
+        for comm in scene.communicators.values():
+            if comm.about == WORLD and SOURCE in comm.sources and not comm.ranks:
+                comm.status |= dict.fromkeys((rank for rank in heard if rank not in comm.lane().tracks), Status.RUNNING)
 
-        Otherwise a rank that is missing among others shows that it has at least those.
-        """
-        in_world = {rank for (rank, _), stuck in self._stuck.items() if stuck.about == WORLD}
-        if job_size is None and len(in_world) < max(in_world, default=-1) + 1:
-            job_size = max(in_world) + 1
-        for (rank, _), stuck in self._stuck.items():
-            _put_stuck(scene, rank, stuck, job_size)
+    def _about(self, group: str) -> str:
+        return next((one.about for (name, _), one in self._standings.items() if name == group), "")
 
-    def _given_up(self, text: str, found: re.Match[str]) -> None:
-        number = int(found["number"])
+    def _record(self, block: bytes, begin: int) -> bool:
+        """Read a line; with those around it, where it is part of a record only."""
+        end = _lines_after(block, begin, 1)
+        line = _text(block[begin:end])
+        told = self._take(line, whole=True)
+        if not told:
+            first, last = _lines_before(block, begin, BEFORE), _lines_after(block, end, AFTER)
+            joined = _joined(block[first:last].splitlines())
+            tries = ((joined, True), (line, False), (joined, False))
+            told = any(self._take(text, whole=whole) for text, whole in tries)
+        return told
+
+    def _take(self, text: str, *, whole: bool) -> bool:
+        told = False
+        for pattern, end, take in (
+            (GIVEN_UP, "ms", self._take_given_up),
+            (GROUP, "completed", self._take_group),
+            (SIGNALLED, "completed", self._take_signalled),
+            (ASLEEP, "seconds", self._take_asleep),
+            (GAVE_IN, 0, self._take_heard),
+        ):
+            for found in pattern.finditer(text):
+                who = _who(text, found)
+                if (found[end] or not whole) and who.rank >= 0:
+                    told = True
+                    take(text, found, who)
+        return told
+
+    def _take_given_up(self, text: str, found: re.Match[str], who: _Who) -> None:
+        rank, number = who.rank, int(found["number"])
         name = WORDS.get(found["name"], found["name"].lower())
-        side = SIDES.get(name)
         call = Call(
             number=number,
             name=name,
             state=State.SCHEDULED,
-            elements=int(found[side]) if side and found[side] else None,
-            since=_since(text, int(found["ms"])),
+            elements=_elements(name, found["input"], found["output"]),
+            since=_since(text[: found.start()], int(found["ms"] or 0)),
             timed_out=True,
         )
-        self._stuck[_rank(text, found), number] = _Stuck(call)
+        if len(self._given_up) < MOST:
+            self._given_up[rank, number] = call
 
-    def _group(self, text: str, found: re.Match[str]) -> None:
-        stuck = self._stuck.get((_rank(text, found), int(found["number"])))
-        if stuck:
-            stuck.group, stuck.about = found["group"], found["about"] or ""
-            stuck.enqueued = int(found["enqueued"] or 0)
+    def _take_group(self, text: str, found: re.Match[str], who: _Who) -> None:
+        number = int(found["number"])
+        standing = self._standing(found, who)
+        if standing:
+            standing.stuck = Call(number, "", State.SCHEDULED, timed_out=True)
+            standing.enqueued = max(standing.enqueued, number)
+
+    def _take_signalled(self, text: str, found: re.Match[str], who: _Who) -> None:
+        if self._standing(found, who):
+            self._heard[who.rank] = None
+
+    def _take_asleep(self, text: str, found: re.Match[str], who: _Who) -> None:
+        if len(self._asleep) < MOST:
+            self._asleep[who.rank] = int(found["seconds"])
+
+    def _take_heard(self, text: str, found: re.Match[str], who: _Who) -> None:
+        if len(self._heard) < MOST:
+            self._heard[who.rank] = None
+
+    def _standing(self, found: re.Match[str], who: _Who) -> _Standing | None:
+        key = who.group or UNNAMED, who.rank
+        if len(self._standings) >= MOST and key not in self._standings:
+            return None
+        standing = self._standings.setdefault(key, _Standing())
+        standing.about = who.about or standing.about
+        if found["enqueued"]:
+            standing.enqueued, standing.completed = int(found["enqueued"]), int(found["completed"])
+        return standing
 
 
-def _put_stuck(scene: JobState, rank: int, stuck: _Stuck, job_size: int | None) -> None:
-    call = stuck.call
-    if call.name in ("send", "recv"):
+def _lines_before(block: bytes, position: int, lines: int) -> int:
+    """Where the line begins that is so many before the one that begins at a position."""
+    for _ in range(lines):
+        position = block.rfind(b"\n", 0, max(position - 1, 0)) + 1
+    return position
+
+
+def _lines_after(block: bytes, position: int, lines: int) -> int:
+    """Where the line begins that is so many after the one that begins at a position."""
+    for _ in range(lines):
+        position = block.find(b"\n", position) + 1 or len(block)
+    return position
+
+
+def _text(line: bytes) -> str:
+    return COLOURS.sub("", line[:LONGEST].decode("utf-8", "replace")).strip()
+
+
+def _joined(lines: list[bytes]) -> str:
+    """Lines put together where they do not begin a record of their own."""
+    return "".join(f"\n{text}" if HEADER.match(text) else text for text in map(_text, lines))
+
+
+def _put_standing(scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None) -> None:
+    call = standing.stuck
+    if call and call.name in ("send", "recv"):
         scene.note(f"the watchdog of rank {rank} gave up on {call.name} #{call.number}")
         return
-    comm = _group_of(scene, rank, stuck, job_size)
-    track = Track(max(stuck.enqueued, call.number), call.number - 1, {call.number: call})
+    if call is None and standing.completed is None:
+        return
+    comm = _group_of(scene, group, rank, standing, job_size)
+    completed = call.number - 1 if call else standing.completed
+    track = Track(max(standing.enqueued, call.number if call else 0), completed, {call.number: call} if call else {})
     if not comm.lane().put(rank, track):
         scene.note(f"{comm.title}: the sources disagree on the operation of rank {rank}")
 
 
-def _group_of(scene: JobState, rank: int, stuck: _Stuck, job_size: int | None) -> JobCommunicator:
+def _group_of(scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None) -> JobCommunicator:
     """The process group: one from flight records that has this rank, if any."""
-    known = [one for one in scene.communicators.values() if one.numbering == JOB and one.id == stuck.group]
-    for comm in known:
-        if rank in comm.members or not comm.ranks:
-            comm.sources[SOURCE] = None
-            return comm
-    size = job_size if stuck.about == WORLD else None
-    told = JobCommunicator(stuck.group or "without a name", "process group", stuck.about, JOB, size)
-    return scene.communicator(f"group {stuck.group}", SOURCE, told)
+    known = (one for one in scene.communicators.values() if one.numbering == JOB and one.id == group)
+    comm = next((one for one in known if rank in one.members or not one.ranks), None)
+    world = standing.about == WORLD
+    if comm is None:
+        told = JobCommunicator(group, "process group", standing.about, JOB, job_size if world else None)
+        comm = scene.communicator(f"group {group}", SOURCE, told)
+    comm.sources[SOURCE] = None
+    comm.about = comm.about or standing.about
+    comm.at_least = max(comm.at_least, rank + 1) if world else 0
+    if comm.size is not None and comm.size < comm.at_least:  # what was known is the size of another communicator
+        comm.size = None
+    return comm
 
 
-def _rank(text: str, found: re.Match[str]) -> int:
-    """The rank in the job, which torchrun puts before the line; the group's own numbers its ranks from 0."""
-    in_job = RANK_IN_JOB.search(text, 0, found.start())
-    return int(in_job[1]) if in_job else int(found["rank"])
+def _elements(name: str, given: str | None, taken: str | None) -> int | None:
+    """Those that must be equal on all ranks. Of a coalesced operation only the sum of its sizes is known: where it
+    gathers or scatters, all ranks give and take in one proportion; of sends and receives they need not.
+    """
+    if given is None or taken is None:
+        return None
+    if name == COALESCED:
+        few, many = sorted((int(given), int(taken)))
+        return int(given) if few and few < many and many % few == 0 else None
+    side = SIDES.get(name)
+    return int(given if side == "input" else taken) if side else None
+
+
+def _who(text: str, found: re.Match[str]) -> _Who:
+    """Who says what was found: torchrun puts the rank in the job before the line, a group numbers its own from 0."""
+    begin = text.rfind("\n", 0, found.start()) + 1
+    said = list(WHO.finditer(text, begin, found.start()))
+    in_job = RANK_IN_JOB.findall(text, begin, found.start())
+    rank = int(in_job[-1]) if in_job else int(said[-1]["rank"]) if said else -1
+    return _Who(rank, (said and said[-1]["group"]) or "", one_line((said and said[-1]["about"]) or ""))
 
 
 def _since(text: str, ran_ms: int) -> str:
     """Month, day and time at which an operation began, by the log's clock; "" where its line has no time."""
-    found = TIME.search(text)
+    times = TIME.findall(text)
     with suppress(ValueError, OverflowError):
-        if found:
-            month, day = divmod(int(found[1]), 100)
-            ended = datetime.strptime(f"2000-{month:02}-{day:02} {found[2]}", "%Y-%m-%d %H:%M:%S")  # a leap year
+        if times and ran_ms:
+            month, day = divmod(int(times[-1][0]), 100)
+            ended = datetime.strptime(f"2000-{month:02}-{day:02} {times[-1][1]}", "%Y-%m-%d %H:%M:%S")  # a leap year
             return f"{ended - timedelta(milliseconds=ran_ms):%m-%d %H:%M:%S}"
     return ""

@@ -7,7 +7,7 @@ import copy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.topo.jobs.hang import ras, test_rank_log
+from tests.topo.jobs.hang import ras, test_rank_log, test_ras
 from tests.topo.jobs.hang.reading import dump, entry, up_to
 
 from railgauge.topo.errors import InputError
@@ -26,9 +26,18 @@ VALUES = st.recursive(
 )
 DUMP = dump([*up_to(3, waits=3), entry(1, "send 0->1", "scheduled"), entry(2, "recv 0<-1", "started")], {"1": (0, 1)})
 REPORT = ras.json_report([ras.json_rank(rank, {"AllReduce": rank}) for rank in range(3)], [ras.json_missing(3)], 4)
-WARNINGS = ras.MISMATCH.format(where=ras.where(7)) + ras.OLD_MISMATCH.format(two=ras.where(2))
+REPORTS = (
+    "[Rank 0]: Ranks 3, 5 failed to pass monitoredBarrier in 30000 ms\n"
+    "store based barrier on rank: 0, for key: x:1 (world_size=8, worker_count=7, timeout=0:30:00)\n"
+    " - To our best knowledge, ranks [7] are the lagging ranks that caused this timeout.\n"
+    "   They never joined any collectives\n"
+    "   - [3] joined but didn't finish collective #41 (count from 1)\n"
+    "     [0, 1, 2, ...] finished collective #41, but didn't join collective #42\n"
+)
+UNNAMED = "".join(errors for errors, _ in test_ras.UNNAMED.values())
+WARNINGS = UNNAMED + ras.MISMATCH.format(where=ras.where(7)) + ras.OLD_MISMATCH.format(two=ras.where(2))
 RAS_LINES = ras.text(ras.row("MISMATCH"), ras.row(status="INIT"), warnings=WARNINGS).splitlines()
-LOG = "".join(test_rank_log.calls(rank, 3 + rank % 2) + test_rank_log.watchdog(rank) for rank in range(3))
+LOG = REPORTS + "".join(test_rank_log.calls(rank, 3 + rank % 2) + test_rank_log.watchdog(rank) for rank in range(3))
 
 
 def places(value, path=()):

@@ -136,17 +136,15 @@ def waits(group):
     return entry(1, state="scheduled", group=group, about=f"group {group}")
 
 
-def test_what_holds_up_comes_before_what_is_held_up():
+def test_what_is_held_up_is_below_what_holds_it_up():
     groups = {"1": (0, 1, 2), "2": (2, 3)}
     dumps = {rank: dump([entry(0), waits("1")], groups, 4) for rank in (0, 1)}
     dumps |= {2: dump([entry(0), waits("2")], groups, 4), 3: dump([entry(0)], ranks=4)}  # 3 has not used its group yet
-    findings = verdict(scene_of_dumps(dumps)).findings
-    assert [(one.subject, str(one.level)) for one in findings] == [
-        ("process group 2 (group 2)", "FAIL"),
-        ("process group 1 (group 1)", "WARN"),
-    ]
-    assert findings[0].message.startswith("rank 3 has not entered all_reduce #1 (process group 2 (group 2), 2 ranks)")
-    assert "rank 2 waits in all_reduce #1 of process group 2 (group 2)" in findings[1].message
+    (finding,) = verdict(scene_of_dumps(dumps)).findings
+    assert (finding.id, finding.subject, str(finding.level)) == ("rank-behind", "process group 2 (group 2)", "FAIL")
+    assert finding.message.startswith("rank 3 has not entered all_reduce #1 (process group 2 (group 2), 2 ranks)")
+    assert finding.effect == "1 more operation waits for this, on ranks 0-1: all_reduce #1 of process group 1 (group 1)"
+    assert finding.evidence["follows"] == [{"communicator": "1", "operation": "all_reduce #1", "waiting": [0, 1]}]
 
 
 def test_two_groups_in_opposite_orders_are_a_circle():

@@ -70,7 +70,7 @@ def test_ranks_that_called_another_operation(tmp_path):
 @pytest.mark.parametrize("dead", [False, True])
 def test_a_process_that_does_not_answer(tmp_path, line, dead):
     process = "Process 1005 on node 10.0.0.2 managing GPU 1"
-    said = "DEAD\n  1 job process is considered dead (unreachable via the RAS network)\n"
+    said = "DEAD\n  1 job process is considered dead (unreachable via the RAS network)"
     errors = f"{said if dead else 'INCOMPLETE'}\n  {process}\n\n"
     errors += f"#0-0 (c0ffee01) INCOMPLETE\n  Missing communicator data from 1 rank\n  {line}\n\n"
     scene = scene_of_reports(tmp_path, ras.text(ras.row("INCOMPLETE"), errors=errors))
@@ -78,6 +78,64 @@ def test_a_process_that_does_not_answer(tmp_path, line, dead):
     assert message(scene).startswith("rank 5 of communicator 0xc0ffee01, 8 ranks on 2 nodes: ")
     assert any("process 1005 on node 10.0.0.2 (GPU 1)" in note for note in scene.notes)
     assert scene.communicators["0xc0ffee01"].status[5] is (Status.DEAD if dead else Status.SILENT)
+
+
+UNNAMED = {
+    "processes": ("INCOMPLETE\n  Missing communicator data from 20 job processes\n\n", "rank-missing"),
+    "dead processes": (
+        "DEAD\n  20 job processes are considered dead (unreachable via the RAS network)\n\n",
+        "rank-missing",
+    ),
+    "ranks": ("#0-0 (c0ffee01) INCOMPLETE\n  Missing communicator data from 5 ranks\n\n", "rank-missing"),
+    "timeouts": (
+        "TIMEOUT\n  Encountered 2 communication timeouts while gathering communicator data\n\n",
+        "rank-missing",
+    ),
+    "errors": (
+        "#0-0 (c0ffee01) ERROR\n  Asynchronous errors on 6 ranks\n  6 ranks reported System error\n\n",
+        "rank-failed",
+    ),
+    "starts": (
+        "#0-0 (c0ffee01) MISMATCH\n  Communicator ranks have different status\n  4 ranks have status INIT\n"
+        "  4 ranks have status RUNNING\n\n",
+        "start-stuck",
+    ),
+    "status": (
+        "#0-0 (c0ffee01) MISMATCH\n  Communicator ranks have different status\n  4 ranks have status ABORT\n"
+        "  4 ranks have status RUNNING\n\n",
+        "rank-left",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNNAMED)
+def test_ranks_that_are_counted_and_not_named_are_a_finding(tmp_path, what):
+    errors, identifier = UNNAMED[what]
+    judged = verdict(scene_of_reports(tmp_path, ras.text(ras.row(), errors=errors)))
+    assert [finding.id for finding in judged.findings] == [identifier]
+    assert any(number in judged.text for number in ("20", "5 ranks", "2 communication", "6 ranks", "4 INIT", "4 ABORT"))
+
+
+@pytest.mark.parametrize(
+    ("error", "identifier"), [("MISMATCH", "rank-behind"), ("ERROR", "rank-failed"), ("INCOMPLETE", "rank-missing")]
+)
+def test_a_table_without_its_details_is_a_finding(tmp_path, error, identifier):
+    scene = scene_of_reports(tmp_path, ras.text(ras.row(error)))
+    assert found(scene) == [(identifier, "FAIL")]
+    assert message(scene) == f"RAS reports {error} in 1 communicator of 8 ranks; the details are not in the file"
+
+
+def test_ranks_of_which_an_old_release_knows_nothing(tmp_path):
+    warnings = (
+        "#0-0 (c0ffee01) MISMATCH\n  Communicator ranks have different status\n  6 ranks have status RUNNING\n"
+        "  2 ranks have status UNKNOWN\n  The unknown ranks: 2,5\n\n"
+    )
+    scene = scene_of_reports(tmp_path, ras.text(ras.row("MISMATCH"), warnings=warnings, release="2.24.3"))
+    assert "ranks 2,5" in message(scene)
+
+
+def test_the_totals_of_the_job_are_its_size(tmp_path):
+    assert scene_of_reports(tmp_path, ras.text(ras.row())).size == 8
 
 
 def test_errors_of_ranks(tmp_path):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files, folders and archives are read by what they are; one that is damaged does not hide the others."""
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import pickle
 import tarfile
@@ -11,6 +14,7 @@ from tests.topo.jobs.hang import ras
 from tests.topo.jobs.hang.reading import dump, found, message, scene_of, up_to, write_dumps
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.jobs.hang.flight_dump import rank_of
 
 DUMPS = {rank: dump(up_to(41, waits=41)) for rank in range(7)} | {7: dump(up_to(40))}
 
@@ -103,3 +107,46 @@ def test_what_is_not_known_is_named(tmp_path):
     write_dumps(tmp_path, DUMPS)
     (tmp_path / "readme.txt").write_text("hello\n")
     assert any("no known data in" in note and "readme.txt" in note for note in scene_of(tmp_path).notes)
+
+
+@pytest.mark.parametrize("how", ["gz", "zst", "bz2", "xz"])
+def test_a_packed_file_is_read_as_what_it_holds(tmp_path, how):
+    for rank, content in DUMPS.items():
+        (tmp_path / f"nccl_trace_rank_{rank}.{how}").write_bytes(packed(pickle.dumps(content, 2), how))
+    assert found(scene_of(tmp_path)) == [("rank-behind", "FAIL")]
+
+
+def packed(data, how):
+    if how == "zst":
+        return pytest.importorskip("zstandard").ZstdCompressor().compress(data)
+    return {"gz": gzip, "bz2": bz2, "xz": lzma}[how].compress(data)
+
+
+def test_a_pattern_that_no_shell_expanded(tmp_path):
+    write_dumps(tmp_path, DUMPS)
+    (tmp_path / "other.txt").write_text("loss 2.3\n")
+    scene = scene_of(tmp_path / "nccl_trace_rank_*")
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert not scene.notes
+
+
+def test_a_log_on_stdin(tmp_path, monkeypatch):
+    said = "[rank3]:[E603 17:48:01.0] [PG ID 0 PG GUID 0 Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds"
+    (tmp_path / "log").write_text(said + "\n")
+    with (tmp_path / "log").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert scene_of("-").asleep == {3: 480}
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("nccl_trace_rank_7", 7),
+        ("_dump_12", 12),
+        ("trace_3.json", 3),
+        ("rank12_of_16.pkl", 12),
+        ("comm_lib_trace_rank_5.gz", 5),
+    ],
+)
+def test_the_rank_in_the_name_of_a_dump(name, rank):
+    assert rank_of(name, {}, name) == rank

@@ -7,19 +7,29 @@ from railgauge.topo.findings.cards.hang import EVIDENCE_SHORT
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status, named
-from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, evidence_of, few, wait
+from railgauge.topo.jobs.hang.rules.words import (
+    are,
+    by_status,
+    evidence,
+    evidence_of,
+    few,
+    of_stacks,
+    stack_evidence,
+    wait,
+)
 from railgauge.topo.jobs.hang.standstill import Standstill
 
+FEW = 4  # places in stacks
 MOST_NODES = 8  # whose interface is in the message; the evidence has all
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
-    for hold in standstill.holds:
+    for hold in standstill.blame.short:
         unknown = (*hold.silent, *hold.untold)
-        if unknown and hold.waiting and not hold.behind and (hold.untold or not few(hold.silent, hold.comm)):
-            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); no data from {named(unknown)}"
-            yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
-        elif hold.is_told and not hold.comm.is_counted and not hold.behind and id(hold.lane) not in standstill.apart:
+        message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); no data from {named(unknown)}"
+        yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
+    for hold in standstill.blame.stuck:
+        if hold.is_told and not hold.comm.is_counted:
             message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); its number of ranks is unknown"
             yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, ()))
     for comm in standstill.scene.communicators.values():
@@ -28,6 +38,14 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         if starting and absent and not few(absent, comm):
             message = f"{are(starting)} in the start of {comm.described}; no data from {named(absent)}"
             yield RULE.finding(Level.UNKNOWN, comm.title, message, **evidence(comm, ranks=absent))
+    stacks = standstill.scene.stacks
+    if stacks and (len(stacks) == 1 or not any(one.waits for one in stacks)):
+        message = f"{of_stacks(stacks, FEW)}; the stacks of the other processes would show who waits for whom"
+        yield RULE.finding(Level.UNKNOWN, "stacks", message, **stack_evidence(stacks, ()))
+    heard = sorted(standstill.scene.heard)
+    if heard and not standstill.holds:
+        message = f"the watchdog of {named(heard)} gave up; on which operation is not in the files"
+        yield RULE.finding(Level.UNKNOWN, "watchdog", message, ranks=heard)
     known = standstill.scene.bootstraps
     if known and not standstill.scene.communicators:
         by = ", ".join(f"{how} on {host}" for host, how in list(known.items())[:MOST_NODES])

@@ -8,7 +8,7 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.agreement import told_apart
 from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import evidence
+from railgauge.topo.jobs.hang.rules.words import effect_of, evidence
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 
@@ -17,7 +17,8 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         where = f"rank {lane.peers[0]} to rank {lane.peers[1]}" if lane.peers else f"operation #{number}"
         message = f"ranks called different operations at {where} ({comm.described}): {told_apart(by_terms)}"
         odd = min(by_terms.values(), key=lambda ranks: (len(ranks), ranks))
-        yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=odd, number=number))
+        effect = effect_of(standstill.blame.follows_lane(id(lane)))
+        yield RULE.finding(Level.FAIL, comm.title, message, effect=effect, **evidence(comm, ranks=odd, number=number))
     for one, two in standstill.swapped:
         few, many = sorted((one, two), key=lambda hold: len(hold.behind))
         message = (

@@ -6,26 +6,34 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.hang import OPERATION_STUCK
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.hold import Hold, begun
 from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import are, evidence_of, have
-from railgauge.topo.jobs.hang.standstill import Hold, Standstill, begun
+from railgauge.topo.jobs.hang.rules.words import effect_of, evidence_of, of_stacks, since, stack_evidence
+from railgauge.topo.jobs.hang.standstill import Standstill
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
-    for hold in standstill.holds:
-        others = hold.behind or hold.silent or hold.untold or hold.gone
-        if hold.is_told and hold.comm.is_counted and not others and id(hold.lane) not in standstill.apart:
-            since = f", since {hold.since}" if hold.since else ""
-            said, ranks = _told(hold)
-            level = Level.FAIL if hold.timed_out else Level.WARN
-            yield RULE.finding(level, hold.comm.title, f"{said}{since}", **evidence_of(hold, ranks))
+    for hold in standstill.blame.stuck:
+        if not hold.is_told or not hold.comm.is_counted:
+            continue
+        said, ranks = _told(hold)
+        level = Level.FAIL if hold.timed_out else Level.WARN
+        follows = standstill.blame.follows(hold)
+        evidence = evidence_of(hold, ranks, follows)
+        yield RULE.finding(level, hold.comm.title, f"{said}{since(hold)}", effect=effect_of(follows), **evidence)
+    yield from _of_stacks(standstill)
+
+
+def _of_stacks(standstill: Standstill) -> Iterator[Finding]:
+    stacks = standstill.scene.stacks
+    if len(stacks) > 1 and all(one.waits for one in stacks) and len({one.operation for one in stacks}) == 1:
+        message = f"no process with a stack does anything else: {of_stacks(stacks, 4)}"
+        yield RULE.finding(Level.WARN, "stacks", message, **stack_evidence((), stacks))
 
 
 def _told(hold: Hold) -> tuple[str, tuple[int, ...]]:
     """The message, and its ranks."""
     what = f"{hold.operation} ({hold.comm.described})"
-    if hold.through:
-        return f"{are(hold.waiting)} still in {what}, which {have(hold.through)} completed", hold.waiting
     said = f"all ranks have called {what}, but it does not complete"
     started, others = begun(hold)
     if started and others:

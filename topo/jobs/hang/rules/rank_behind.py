@@ -6,34 +6,42 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.hang import RANK_BEHIND
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import are_missing, evidence, evidence_of, wait
-from railgauge.topo.jobs.hang.standstill import Hold, Standstill
+from railgauge.topo.jobs.hang.hold import Hold
+from railgauge.topo.jobs.hang.model import JOB, named
+from railgauge.topo.jobs.hang.rules.words import (
+    are_missing,
+    complaints,
+    effect_of,
+    evidence,
+    evidence_of,
+    of_stacks,
+    wait,
+)
+from railgauge.topo.jobs.hang.standstill import Standstill
 
 FEW = 4  # ranks that wait elsewhere and are named one by one
 CIRCLE = "the ranks wait for each other in a circle: communicators are used in different orders"
 
 
 def _check(standstill: Standstill) -> Iterator[Finding]:
-    """Those that are held up elsewhere themselves come last."""
-    holds = [
-        hold for hold in standstill.holds if hold.behind and hold.waiting and id(hold.lane) not in standstill.apart
-    ]
-    causes = [hold for hold in holds if len(standstill.elsewhere(hold)) < len(hold.behind)]
-    for hold in causes or holds:
-        yield _finding(hold, standstill.elsewhere(hold), Level.FAIL, "" if causes else CIRCLE)
-    for hold in holds if causes else ():
-        if hold not in causes:
-            yield _finding(hold, standstill.elsewhere(hold), Level.WARN, "")
+    for hold in standstill.blame.behind:
+        yield _finding(hold, standstill, effect_of(standstill.blame.follows(hold)))
+    for hold in standstill.blame.circles:
+        yield _finding(hold, standstill, CIRCLE)
     yield from _unnamed(standstill)
+    yield from complaints(standstill, RULE, Level.FAIL)
 
 
-def _finding(hold: Hold, elsewhere: dict[int, Hold], level: Level, effect: str) -> Finding:
-    parts = [are_missing(hold, hold.behind), wait(hold)]
+def _finding(hold: Hold, standstill: Standstill, effect: str) -> Finding:
+    elsewhere = standstill.blame.elsewhere(hold)
+    parts = [are_missing(hold, hold.behind), *([wait(hold)] if hold.waiting else [])]
     parts += [f"rank {rank} waits in {one.operation} of {one.comm.title}" for rank, one in elsewhere.items()][:FEW]
     parts += [] if elsewhere or hold.lane.peers else _last(hold)
     parts += [f"no data from {named(hold.silent)}"] if hold.silent else []
-    return RULE.finding(level, hold.comm.title, "; ".join(parts), effect=effect, **evidence_of(hold, hold.behind))
+    its = [one for one in standstill.scene.stacks if one.rank in hold.behind and hold.comm.numbering == JOB]
+    parts += [f"by its stack {of_stacks(its, FEW)}"] if its else []
+    evidence = evidence_of(hold, hold.behind, standstill.blame.follows(hold))
+    return RULE.finding(Level.FAIL, hold.comm.title, "; ".join(parts), effect=effect, **evidence)
 
 
 def _last(hold: Hold) -> list[str]:

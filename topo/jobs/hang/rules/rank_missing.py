@@ -7,7 +7,15 @@ from railgauge.topo.findings.cards.hang import RANK_MISSING
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status, named
-from railgauge.topo.jobs.hang.rules.words import are_missing, by_status, evidence, evidence_of, few, wait
+from railgauge.topo.jobs.hang.rules.words import (
+    are_missing,
+    by_status,
+    complaints,
+    effect_of,
+    evidence,
+    evidence_of,
+    wait,
+)
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 FEW = 4  # processes that are named one by one
@@ -20,10 +28,13 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
                 why = "; ".join([comm.trouble[rank] for rank in ranks if rank in comm.trouble][:FEW])
                 message = f"{named(ranks)} of {comm.described}: {how}{f' ({why})' if why else ''}"
                 yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=ranks))
-    for hold in standstill.holds:
-        if hold.silent and hold.waiting and not hold.behind and few(hold.silent, hold.comm):
+    for hold in standstill.blame.missing:
+        if hold.silent:
             message = f"{are_missing(hold, hold.silent)}; {wait(hold)}; no data from {named(hold.silent)}"
-            yield RULE.finding(Level.FAIL, hold.comm.title, message, **evidence_of(hold, hold.silent))
+            follows = standstill.blame.follows(hold)
+            evidence_all = evidence_of(hold, hold.silent, follows)
+            yield RULE.finding(Level.FAIL, hold.comm.title, message, effect=effect_of(follows), **evidence_all)
+    yield from complaints(standstill, RULE, Level.FAIL)
 
 
 RULE: FileRule[Standstill] = FileRule(card=RANK_MISSING, check=_check)

@@ -7,7 +7,7 @@ from railgauge.topo.findings.cards.hang import START_STUCK
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import JobCommunicator, Status
-from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, few, have
+from railgauge.topo.jobs.hang.rules.words import are, by_status, complaints, evidence, few, have
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 MOST_NODES = 8  # whose interface is in the message; the evidence has all
@@ -28,6 +28,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         yield RULE.finding(
             Level.FAIL, comm.title, said, **evidence(comm, ranks=absent or starting, bootstraps=by, starting=starting)
         )
+    yield from complaints(standstill, RULE, Level.FAIL)
 
 
 def _why(comm: JobCommunicator, absent: list[int]) -> str:

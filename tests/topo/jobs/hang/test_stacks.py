@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks of py-spy, gdb and faulthandler: the process that is not in the operation that the others wait in is named."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.topo.jobs.hang.reading import dump, found, message, scene_of, up_to, write_dumps
+
+from railgauge.topo.jobs.hang.model import JobState
+from railgauge.topo.jobs.hang.stacks import Stacks
+from railgauge.topo.jobs.hang.verdict import verdict
+
+PY_SPY = """Process {pid}: /usr/bin/python train.py
+Python v3.10.12 (/usr/bin/python3.10)
+
+Thread {pid} (idle): "MainThread"
+{frames}
+    <module> (train.py:120)
+Thread 77 (idle): "Thread-1 (_pin_memory_loop)"
+    wait (threading.py:324)
+    _bootstrap (threading.py:973)
+"""
+FAULT = """Timeout (0:05:00)!
+Thread 0x00007f0a1 (most recent call first):
+  File "/usr/lib/python3.10/threading.py", line 324 in wait
+
+Thread 0x00007f0b2 (most recent call first):
+{frames}
+  File "/app/train.py", line 120 in <module>
+"""
+GDB = """Attaching to process {pid}
+Thread 2 (Thread 0x7f01 (LWP 1210) "pt_nccl_watchdg"):
+#0  0x00007f0 in clock_nanosleep () from /lib/libc.so.6
+#1  0x00007f1 in c10d::ProcessGroupNCCL::watchdogHandler() () from /opt/libtorch_cuda.so
+
+Thread 1 (Thread 0x7f00 (LWP {pid}) "python"):
+{frames}
+"""
+IN = {
+    PY_SPY: "    all_reduce (torch/distributed/distributed_c10d.py:2050)\n"
+    "    wrapper (torch/distributed/c10d_logger.py:75)\n"
+    "    step (train.py:88)",
+    FAULT: '  File "/opt/torch/distributed/distributed_c10d.py", line 2050 in all_reduce\n'
+    '  File "/app/train.py", line 88 in step',
+    GDB: "#0  0x00007f in sched_yield () from /lib/libc.so.6\n"
+    "#1  0x00007f in ncclGroupEndInternal () from /opt/libnccl.so.2\n"
+    "#2  0x00007f in pncclAllReduce (sendbuff=0x0, count=4) from /opt/libnccl.so.2",
+}
+OUT = {
+    PY_SPY: "    load (data.py:51)\n    step (train.py:80)",
+    FAULT: '  File "/app/data.py", line 51 in load\n  File "/app/train.py", line 80 in step',
+    GDB: "#0  0x00007f in read () from /lib/libc.so.6\n#1  load (file=7) at data.cc:51",
+}
+NAMES = {PY_SPY: "py-spy", FAULT: "faulthandler", GDB: "gdb"}
+
+
+def stack(layout, rank, *, inside=True):
+    return layout.format(pid=1000 + rank, frames=(IN if inside else OUT)[layout])
+
+
+@pytest.mark.parametrize("layout", NAMES, ids=NAMES.get)
+def test_the_rank_that_is_elsewhere_is_named(tmp_path, layout):
+    for rank in range(4):
+        (tmp_path / f"stack_rank{rank}.txt").write_text(stack(layout, rank, inside=rank != 2))
+    scene = scene_of(tmp_path)
+    assert found(scene) == [("rank-elsewhere", "FAIL")]
+    assert verdict(scene).findings[0].evidence["ranks"] == [2]
+    assert message(scene).startswith("rank 2 is in ")
+    assert "ranks 0-1,3 are in all_reduce" in message(scene)
+
+
+@pytest.mark.parametrize("heading", ["=== rank {} ===", "# Rank {}:", "--- py-spy dump of rank {} ---", "rank={}"])
+def test_many_processes_in_one_file_under_headings(tmp_path, heading):
+    parts = [f"{heading.format(rank)}\n{stack(PY_SPY, rank, inside=rank != 2)}" for rank in range(4)]
+    (tmp_path / "stacks.txt").write_text("".join(parts))
+    assert verdict(scene_of(tmp_path)).findings[0].evidence["ranks"] == [2]
+
+
+def test_lines_with_the_ranks_prefix_may_be_mixed(tmp_path):
+    each = [
+        [f"[rank{rank}]: {line}" for line in stack(FAULT, rank, inside=rank != 1).splitlines()] for rank in range(3)
+    ]
+    (tmp_path / "log").write_text("\n".join(line for lines in zip(*each, strict=True) for line in lines))
+    assert verdict(scene_of(tmp_path)).findings[0].evidence["ranks"] == [1]
+
+
+def test_the_rank_in_a_command_line(tmp_path):
+    parts = [
+        stack(PY_SPY, rank, inside=rank != 2).replace("train.py\n", f"train.py --local-rank={rank}\n", 1)
+        for rank in (0, 2)
+    ]
+    (tmp_path / "stacks.txt").write_text("".join(parts))
+    assert verdict(scene_of(tmp_path)).findings[0].evidence["ranks"] == [2]
+
+
+def test_processes_of_unknown_rank_are_named_by_their_number(tmp_path):
+    (tmp_path / "stacks.txt").write_text(stack(PY_SPY, 0) + stack(PY_SPY, 1, inside=False))
+    assert message(scene_of(tmp_path)).startswith(
+        "process 1001 is in load (data.py:51), while process 1000 is in all_red"
+    )
+
+
+def test_all_in_one_call(tmp_path):
+    (tmp_path / "stacks.txt").write_text("".join(stack(PY_SPY, rank) for rank in range(3)))
+    scene = scene_of(tmp_path)
+    assert found(scene) == [("operation-stuck", "WARN")]
+    assert "all_reduce, called in step (train.py:88)" in message(scene)
+
+
+def test_two_collectives(tmp_path):
+    (tmp_path / "stacks.txt").write_text(stack(PY_SPY, 0) + stack(PY_SPY, 1).replace("all_reduce", "broadcast"))
+    assert found(scene_of(tmp_path)) == [("rank-elsewhere", "FAIL")]
+
+
+def test_one_stack_alone_does_not_tell(tmp_path):
+    (tmp_path / "stacks.txt").write_text(stack(PY_SPY, 0))
+    scene = scene_of(tmp_path)
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert verdict(scene).is_stuck
+
+
+def test_a_collective_in_another_thread_counts(tmp_path):
+    """DistributedDataParallel reduces in the thread of backward()."""
+    text = PY_SPY.format(pid=7, frames="    backward (torch/autograd/__init__.py:266)")
+    text += 'Thread 78 (idle): "Dummy-5"\n' + IN[PY_SPY] + "\n"
+    (tmp_path / "stacks.txt").write_text(text + stack(PY_SPY, 8))
+    assert found(scene_of(tmp_path)) == [("operation-stuck", "WARN")]
+
+
+def test_a_rank_that_waits_for_its_gpu_is_not_elsewhere(tmp_path):
+    waits = stack(PY_SPY, 8).replace(
+        "all_reduce (torch/distributed/distributed_c10d.py:2050)", "synchronize (torch/cuda/__init__.py:9)"
+    )
+    waits = waits.replace("    wrapper (torch/distributed/c10d_logger.py:75)\n", "")
+    (tmp_path / "stacks.txt").write_text(stack(PY_SPY, 7) + waits)
+    assert "rank-elsewhere" not in dict(found(scene_of(tmp_path)))
+
+
+def test_a_stack_beside_a_flight_record_says_where_the_rank_is(tmp_path):
+    write_dumps(tmp_path, {rank: dump(up_to(43, waits=41)) for rank in range(7)} | {7: dump(up_to(40))})
+    (tmp_path / "stack_rank7.txt").write_text(stack(PY_SPY, 7, inside=False))
+    assert message(scene_of(tmp_path)).endswith("by its stack rank 7 is in load (data.py:51)")
+
+
+def test_a_log_without_stacks_has_none(tmp_path):
+    (tmp_path / "log").write_text("#0 of the list\nrank 3: loss 2.3\n#1 next\nProcess 3: done\n" + stack(PY_SPY, 1))
+    assert [one.label for one in scene_of(tmp_path).stacks] == ["process 1001"]
+
+
+def test_a_log_without_end_of_one_stack_is_bounded(tmp_path):
+    lines = b"".join(b'[rank%d]:   File "x.py", line 1 in f\n' % (rank % 4) for rank in range(4096))
+    head = b"".join(b"[rank%d]: Thread 0x7f (most recent call first):\n" % rank for rank in range(4))
+    stacks = Stacks(scene := JobState())
+    for _ in stacks.beside([head, *[lines] * 4], "log"):
+        pass
+    assert len(scene.stacks) == 4
+    assert stacks._open == 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_whatever_is_damaged(data):
+    text = "".join(f"rank {rank}\n{stack(layout, rank)}" for rank, layout in enumerate(NAMES))
+    begin = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(begin, min(len(text), begin + 300)))
+    noise = data.draw(st.binary(max_size=20) | st.sampled_from([b"(" * 500, b"#0 " * 99, b'Thread 1 (idle): "']))
+    scene = JobState()
+    blocks = [text[:begin].encode(), noise, text[end:].encode()]
+    assert b"".join(Stacks(scene).beside(blocks, "stacks")) == b"".join(blocks)
+    assert verdict(scene).text

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watchdogs of all releases of PyTorch, with and without their prefixes, wrapped and cut."""
+
+import textwrap
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.topo.jobs.hang.reading import dump, found, message, scene_of, up_to, write_dumps
+from tests.topo.jobs.hang.test_rank_log import watchdog
+
+from railgauge.topo.jobs.hang.model import JobState
+from railgauge.topo.jobs.hang.rank_log import RankLog
+from railgauge.topo.jobs.hang.verdict import verdict
+
+GAVE_UP = (
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=41, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, "
+    "Timeout(ms)=1800000) ran for 1800068 milliseconds before timing out."
+)
+OLD = "work: 41, last enqueued NCCL work: 45, last completed NCCL work: 40."
+NEW = "work sequence id: 41 PG status: last enqueued work: 45, last completed work: 40"
+SIGNAL = (
+    "Received a dump signal due to a collective timeout from {who} and we will try our best to dump the debug info. "
+    "Last enqueued NCCL work: {number}, last completed NCCL work: {number}.This is most likely caused by incorrect us"
+)
+LINES = {
+    "2.0": "[Rank {r}] " + GAVE_UP.replace("NumelIn=8, NumelOut=8", "TensorShape=[8]"),
+    "2.2": "[E ProcessGroupNCCL.cpp:523] [Rank {r}] " + GAVE_UP,
+    "2.3": "[rank{r}]:[E603 17:48:00.0 ProcessGroupNCCL.cpp:1282] [PG 0 Rank {r}] Timeout at NCCL " + OLD,
+    "2.4": "[rank{r}]:[E603 17:48:00.0 ProcessGroupNCCL.cpp:1664] [PG 0 (default_pg) Rank {r}] Exception (either an "
+    "error or timeout) detected by watchdog at " + OLD,
+    "2.5": "[rank{r}]:[E603 17:48:00.0 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {r}] Exception "
+    "(either an error or timeout) detected by watchdog at " + OLD,
+    "2.6": "[rank{r}]:[E603 17:48:00.0 ProcessGroupNCCL.cpp:2268] [PG ID 0 PG GUID 0(default_pg) Rank {r}]  failure "
+    "detected by watchdog at " + NEW,
+    "2.9": "[rank{r}]:[E603 17:48:00.0 Watchdog.cpp:757] [PG ID 0 PG GUID 0(default_pg) Rank {r}] failure detected by "
+    "watchdog at " + NEW,
+    "xccl": "[rank{r}]:[E603 17:48:00.0 ProcessGroupXCCL.cpp:757] [Rank {r}] " + GAVE_UP.replace("NCCL", "XCCL"),
+    "without a prefix of PyTorch": "[rank{r}]: " + GAVE_UP.split(" ran ")[0],
+    "of a container": '{{"log":"[rank{r}]:[E603 17:48:00.0 x.cpp:1] [Rank {r}] ' + GAVE_UP + '\\n","stream":"stderr"}}',
+    "of torchrun": "[default{r}]:[rank{r}]:[E603 17:48:00.0 x.cpp:1] [Rank {r}] " + GAVE_UP,
+}
+
+
+def read(*logs):
+    scene, log = JobState(), RankLog()
+    for one in logs:
+        log.read([one.encode()])
+    log.put(scene)
+    return scene
+
+
+def stood(scene):
+    """By rank, the operation that it is in."""
+    return {rank: track.waits_in for comm in scene.communicators.values() for rank, track in comm.lane().tracks.items()}
+
+
+@pytest.mark.parametrize("release", LINES)
+def test_the_lines_of_each_release(release):
+    scene = read("".join(LINES[release].format(r=rank) + "\n" for rank in (2, 5)))
+    assert stood(scene) == {2: 41, 5: 41}
+    assert verdict(scene).is_stuck
+    assert "41" in message(scene)
+
+
+@pytest.mark.parametrize("width", [40, 61, 80, 132])
+@pytest.mark.parametrize("release", LINES)
+def test_lines_that_a_terminal_wrapped(release, width):
+    lines = [LINES[release].format(r=rank) for rank in (2, 5)]
+    cut = "\n".join(line[at : at + width] for line in lines for at in range(0, len(line), width))
+    assert stood(read("loss 2.3\n" + cut + "\n\nloss 2.4\n")) == {2: 41, 5: 41}
+
+
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize("release", ["2.2", "2.4", "2.6"])
+def test_lines_that_were_wrapped_between_words(release, width):
+    line = LINES[release].format(r=2)
+    wrapped = textwrap.fill(line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    assert stood(read(wrapped + "\n")) == {2: 41}
+
+
+def test_what_follows_a_whole_line_is_not_part_of_it():
+    scene = read(LINES["2.6"].format(r=2) + "\n2026-11-21 14:02 step 7\n")
+    ((_, comm),) = scene.communicators.items()
+    assert comm.lane().tracks[2].completed == 40
+
+
+def test_a_rank_that_was_signalled_stands_where_it_says():
+    others = "".join(LINES["2.6"].format(r=rank) + "\n" for rank in (0, 1, 3))
+    signal = "[rank2]:[E603 17:48:00.0 x.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank 2] "
+    scene = read(others + signal + SIGNAL.format(who=" rank 0", number=40) + "\n")
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert message(scene).startswith("rank 2 has not entered collective #41 (process group 0 (default_pg), at least 4 ")
+
+
+def test_a_watchdog_that_itself_is_stuck():
+    said = (
+        "[rank{r}]:[E603 17:48:00.0 x.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank {r}] ProcessGroupNCCL's watchdog got "
+        "stuck for 480 seconds without making progress in monitoring enqueued collectives. This typically indicates a"
+    )
+    scene = read("".join(said.format(r=rank) + "\n" for rank in (3, 7)))
+    assert found(scene) == [("watchdog-stuck", "FAIL")]
+    assert message(scene) == "the watchdog thread of ranks 3,7 made no progress for 480 s"
+
+
+@pytest.mark.parametrize("late", ["Rank 3", "Ranks 3, 5"])
+def test_who_did_not_come_to_a_barrier_of_gloo(late):
+    scene = read(f"RuntimeError: [Rank 0]: {late} failed to pass monitoredBarrier in 30000 ms\n")
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert verdict(scene).findings[0].evidence["ranks"] == ([3] if late == "Rank 3" else [3, 5])
+
+
+@pytest.mark.parametrize("word", ["worker_count", "num_workers_joined"])
+def test_who_did_not_come_to_the_start_of_a_process_group(word):
+    said = (
+        "RuntimeError: Timed out initializing process group in store based barrier on rank: {r}, for key: "
+        "store_based_barrier_key:1 (world_size=4, {word}=3, timeout=0:30:00)\n"
+    )
+    scene = read("".join(said.format(r=rank, word=word) for rank in (0, 1, 3)))
+    assert found(scene) == [("start-stuck", "FAIL")]
+    assert verdict(scene).findings[0].evidence["ranks"] == [2]
+    assert any("3 of 4 ranks had reached" in note for note in scene.notes)
+    alone = read(said.format(r=0, word=word))
+    assert found(alone) == [("evidence-short", "UNKNOWN")]
+    assert verdict(alone).is_stuck
+
+
+def test_a_desync_report_names_who_did_not_finish():
+    scene = read(
+        " - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+        "   - [47] joined but didn't finish collective #41207 (count from 1)\n"
+        "     [0, 1, 2, ...] finished collective #41207, but didn't join collective #41208\n"
+    )
+    assert found(scene) == [("rank-stuck", "FAIL")]
+    assert message(scene).startswith("rank 47 is still in collective #41207 (process group of a desync report")
+
+
+def test_ranks_whose_watchdog_gave_up_on_what_is_not_said():
+    said = "[rank{r}]:[E103 21:39:09.6 x.cpp:744] [Rank {r}] Some NCCL operations have failed or timed out. Due to\n"
+    scene = read("".join(said.format(r=rank) for rank in (0, 1)))
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert "the watchdog of ranks 0-1 gave up" in message(scene)
+    assert verdict(scene).is_stuck
+
+
+def test_no_size_of_a_group_is_made_up():
+    lines = "".join(LINES["2.6"].format(r=rank).replace("0(default_pg)", "9") + "\n" for rank in (4, 6))
+    scene = read(lines)
+    assert "process group 9)" in message(scene)
+    assert "its number of ranks is unknown" in message(scene)
+    assert "ranks 0" not in message(scene)
+
+
+def test_counts_of_coalesced_operations_that_gather():
+    said = LINES["2.2"].replace("ALLREDUCE", "COALESCED")
+    one, two = (said.replace("NumelIn=8, NumelOut=8", f"NumelIn={n}, NumelOut={n * 8}") for n in (56320, 76800))
+    scene = read(one.format(r=4) + "\n" + two.format(r=6) + "\n")
+    assert found(scene) == [("operation-mismatch", "FAIL")]
+    assert "rank 4 called coalesced of 56320; rank 6 called coalesced of 76800: counts differ" in message(scene)
+
+
+def test_counts_of_messages_in_a_batch_need_not_be_equal():
+    said = LINES["2.2"].replace("ALLREDUCE", "COALESCED")
+    one, two = (said.replace("NumelIn=8, NumelOut=8", f"NumelIn={n}, NumelOut={n}") for n in (5, 7))
+    assert found(read(one.format(r=4) + "\n" + two.format(r=6) + "\n")) == [("evidence-short", "UNKNOWN")]
+
+
+def test_a_record_between_two_blocks(tmp_path):
+    one = LINES["2.6"].format(r=2)
+    scene, log = JobState(), RankLog()
+    log.read([(one[:90] + "\n").encode(), (one[90:] + "\n").encode()])
+    log.put(scene)
+    assert stood(scene) == {2: 41}
+
+
+def test_stacks_of_failed_collectives_name_the_place_in_the_program(tmp_path):
+    write_dumps(tmp_path, {rank: dump(up_to(41, waits=41)) for rank in range(2)})
+    stack = "#0 all_reduce from /opt/torch/distributed/distributed_c10d.py:3174\n#1 step from /app/train.py:88\n"
+    lines = [
+        f"[rank{rank}]:[E603 17:48:00.0 x.cpp:801] Stack trace of the failed collective: \n{stack}" for rank in (0, 1)
+    ]
+    (tmp_path / "log").write_text("".join(lines) + watchdog(0))
+    scene = scene_of(tmp_path)
+    assert [(one.rank, one.operation, one.at) for one in scene.stacks] == [
+        (rank, "all_reduce", "step (train.py:88)") for rank in (0, 1)
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_whatever_is_cut_out_or_put_between(data):
+    log = "".join(line.format(r=rank) + "\n" for rank, line in enumerate(LINES.values()))
+    begin = data.draw(st.integers(0, len(log)))
+    end = data.draw(st.integers(begin, min(len(log), begin + 400)))
+    noise = data.draw(st.text(max_size=20) | st.sampled_from(["[Rank ", "99999999999999999999", "(", "\n"]))
+    assert verdict(read(log[:begin] + noise + log[end:])).text

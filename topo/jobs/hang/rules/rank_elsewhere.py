@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks: processes that are not in the operation that others wait in."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.cards.hang import RANK_ELSEWHERE
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.rules.words import of_stacks, stack_evidence
+from railgauge.topo.jobs.hang.stacks import OPERATIONS
+from railgauge.topo.jobs.hang.standstill import Standstill
+
+SUBJECT = "stacks"
+FEW = 4  # places that are named, those with the fewest processes
+
+
+def _check(standstill: Standstill) -> Iterator[Finding]:
+    stacks = standstill.scene.stacks
+    waiting = [one for one in stacks if one.waits]
+    busy = [one for one in stacks if not one.waits]
+    operations = {one.operation for one in waiting if one.operation in OPERATIONS.values()}
+    if not any(one.operation for one in waiting) or (not busy and len(operations) < 2):
+        return
+    if busy:
+        message = f"{of_stacks(busy, FEW)}, while {of_stacks(waiting, FEW)}"
+        yield RULE.finding(Level.FAIL, SUBJECT, message, **stack_evidence(busy, waiting))
+    else:
+        message = f"the processes are in different operations: {of_stacks(waiting, FEW)}"
+        yield RULE.finding(Level.FAIL, SUBJECT, message, **stack_evidence((), waiting))
+
+
+RULE: FileRule[Standstill] = FileRule(card=RANK_ELSEWHERE, check=_check)
