@@ -203,12 +203,19 @@ class Log:
 
     def _take_all(self, raw: bytes) -> None:
         for message in messages(raw):
-            if self._last_error and not message.level:  # the words of NCCL, which PyTorch repeats
-                self._error(message._replace(level="WARN"))
-            elif not (self._warned and not message.level and self._goes_on(self._warned, message.text)):
+            if message.level:
                 self._take(message)
-            self._warned = message if message.level == "WARN" else None
-            self._last_error = not message.level and message.text.endswith(LAST_ERROR)
+                self._warned, self._last_error = message if message.level == "WARN" else None, False
+            else:
+                self._take_foreign(message)
+
+    def _take_foreign(self, line: LogLine) -> None:
+        """A line without NCCL's header: of another program, or of a warning above it."""
+        if self._last_error:  # the words of NCCL, which PyTorch repeats
+            self._error(line._replace(level="WARN"))
+        elif not (self._warned and self._goes_on(self._warned, line.text)):
+            self._take(line)
+        self._warned, self._last_error = None, line.text.endswith(LAST_ERROR)
 
     def _take(self, line: LogLine) -> None:
         if line.level:

@@ -47,8 +47,11 @@ def lines(block: bytes, *, connections: bool = True) -> Iterator[bytes]:
     if any(b"] INFO " in _line(block, begin) for begin in rare):
         rare |= _begins((UNNAMED_WARNING,), block)
     begins |= rare
+    open_ended = {*rare, *_begins_with(b" WARN ", block)}
     for begin in sorted(begins):
         yield (line := _line(block, begin))
+        if begin not in open_ended:
+            continue
         below = begin + len(line) + 1
         goes_on = line.rstrip().endswith(LAST_ERROR) or (len(line) >= NARROW and b" WARN " in line)
         if goes_on and below < len(block) and below not in begins:
