@@ -57,7 +57,6 @@ def test_a_machine_that_allows_more_channels():
     machine = load_machine(str(SAMPLES / "xml/timez-topo_real.xml"))
     fault = [one for one in judged(read(content("timez-nccl-fault")), machine).findings if one.id == "fewer-channels"]
     assert "1 x 20 GB/s was chosen; 12 x 20 GB/s is what NCCL finds" in fault[0].message
-    assert not judged(read(content("timez-nccl.log")), machine).findings[:0]
     assert "fewer-channels" not in {one.id for one in judged(read(content("timez-nccl.log")), machine).findings}
 
 
