@@ -30,7 +30,10 @@ TABLES: dict[str, tuple[Callable[[], Iterable[Card]], tuple[str, ...]]] = {
     "check": (lambda: [rule.card for rule in RULES], ("id", "levels", "what")),
     "topo lint": (lambda: [rule.card for rule in KNOWN], ("id", "levels", "what", "remedy")),
     "graph lint": (lambda: in_area(Area.GRAPH_FILE), ("id", "levels", "what", "remedy")),
-    "log": (lambda: in_area(Area.LOGS), ("id", "levels", "what")),
+    "log": (
+        lambda: [card for area in (Area.LOGS, Area.CALLS, Area.PARTS) for card in in_area(area)],
+        ("id", "levels", "what"),
+    ),
     "hang": (lambda: in_area(Area.HANG), ("id", "levels", "what", "more")),
 }
 """The cards of each table, and its columns."""

@@ -85,6 +85,7 @@ def _log(
     fail_on: Level,
 ) -> None:
     from railgauge.topo.files.lines import whole_lines
+    from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
     from railgauge.topo.jobs.logs.allowed import allowed
     from railgauge.topo.jobs.logs.log import Log
     from railgauge.topo.jobs.logs.verdict import verdict
@@ -94,14 +95,17 @@ def _log(
     for content in contents:
         for block in whole_lines(content):
             log.read(block)
+        log.end_file()
     if log.empty:
         raise InputError(
             "neither NCCL log lines nor a flight record: run the job with NCCL_DEBUG=INFO (and "
             "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH for more); NCCL_DEBUG_FILE=nccl.%h.%p writes it to files",
             files[0] if len(files) == 1 else f"{len(files)} files",
         )
-    judged = verdict(log)
-    may = allowed(log, open_machine(one_machine(source), save=save)) if source else ()
+    machine = open_machine(one_machine(source), save=save) if source else None
+    judged = verdict(log, machine)
+    fewer = any(finding.id == FEWER_CHANNELS.id for finding in judged.findings)
+    may = allowed(log, machine) if machine and not fewer else ()
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:

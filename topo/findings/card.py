@@ -37,6 +37,8 @@ class Area(StrEnum):
     LINKS = "measured links"
     TRAFFIC = "traffic of links"
     LOGS = "logs of jobs"
+    CALLS = "calls that fail in a job"
+    PARTS = "parts of a job that report errors"
     HANG = "jobs that hang"
     GRAPH_FILE = "graph file"
 
@@ -45,14 +47,16 @@ class Pattern(NamedTuple):
     """The words of a finding in a log line, in one or several releases of NCCL and other programs.
 
     regex: what a line must contain. meaning: what it says, in plain words. common: other programs use the same
-    words, so that only NCCL's own lines count. general: it counts only if no specific pattern matches.
+    words, so that only NCCL's own lines count. general: it counts only if no less general pattern matches; 1 for words
+    of several causes, 2 for a part of NCCL. follows: such lines follow from another fault, if the log has one.
     """
 
     regex: str
     level: Level
     meaning: str
     common: bool = False
-    general: bool = False
+    general: int = 0
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -121,7 +121,10 @@ def test_json_of_a_container_is_no_flight_record(tmp_path):
     assert in_process("log", "explain", str(path)).stdout.splitlines()[2].startswith("RDMA is used")
 
 
-@pytest.mark.parametrize("look", ["_errors", "_sockets", "_gdr", "_settings", "_channels", "_machine", "_outputs"])
+LOOKS = ("errors", "sockets", "gpu_direct", "settings", "ports", "interfaces", "_channels", "_machine", "_outputs")
+
+
+@pytest.mark.parametrize("look", LOOKS)
 def test_a_look_that_fails_by_itself_leaves_the_others_their_say(tmp_path, monkeypatch, look):
     path = tmp_path / "log.txt"
     path.write_text(NO_GDR + FULL_SHM)

@@ -10,7 +10,6 @@ import pytest
 from benchmarks.predict.__main__ import MEASURED, compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from railgauge.topo.predict.slow_links import slow_links
 from tests.topo.predict.planned import plan, planned
 
 from railgauge.topo.channels.graph import Channel

@@ -42,10 +42,24 @@ NODES_DIFFER = Card(
     ),
     patterns=(
         Pattern(
-            r"collective mismatch|bytes instead of \d+|[Mm]ismatched NCCL version|mixed local Net device counts"
-            r"|Message truncated",
+            r"[Cc]ollective mismatch|[Mm]ismatched collective|(?<!received )\b\d+ bytes instead of \d+"
+            r"|posted incorrect receive info|symmetric registration check failed",
             FAIL,
-            "ranks disagree on sizes, releases, or numbers of NICs",
+            "ranks disagree on the size of a collective: they call different collectives, sizes or types, or in "
+            "another "
+            "order",
+        ),
+        Pattern(
+            r"[Mm]essage truncated : received \d+ bytes",
+            FAIL,
+            "ranks disagree on the size of what they exchange while they connect: other releases, ranks that make "
+            "communicators in another order, or a fault of the release with parts of a communicator (2.20.5 has one)",
+        ),
+        Pattern(
+            r"[Mm]ismatched NCCL version|mixed local Net device counts|has a different number of devices"
+            r"|must have the same (?:GPU|number)",
+            FAIL,
+            "ranks disagree on releases or numbers of NICs",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/2428", "https://github.com/NVIDIA/nccl/issues/2397"),

@@ -27,7 +27,8 @@ DRIVER_MISMATCH = Card(
     ),
     patterns=(
         Pattern(
-            r"driver version is insufficient|Driver/library version mismatch|[Cc]uda failure (?:35|803|804)\b",
+            r"driver version is insufficient|Driver/library version mismatch|[Cc]uda failure (?:35|803|804)\b"
+            r"|(?:CUDA|ROCr) Driver version found is|unsupported display driver|forward compatibility was attempted",
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
         ),
@@ -104,7 +105,9 @@ DUPLICATE_GPU = Card(
         "NCCL WARN Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 1000",
         "NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1 ...",
     ),
-    patterns=(Pattern(r"Duplicate GPU detected|Multiple Ranks are using the same GPU", FAIL, "two ranks use one GPU"),),
+    patterns=(
+        Pattern(r"Duplicate GPU detected|[Mm]ultiple [Rr]anks (?:are )?using the same", FAIL, "two ranks use one GPU"),
+    ),
     links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/horovod/horovod/issues/3929"),
 )
 MIG_ENABLED = Card(
@@ -156,7 +159,11 @@ P2P_UNSUPPORTED = Card(
             FAIL,
             "CUDA gives no peer access between two GPUs",
         ),
-        Pattern(r"No transport found for rank", FAIL, "no transport connects two ranks"),
+        Pattern(
+            r"No transport found|has no transport for|Could not find transport|no transport for (?:send|recv)",
+            FAIL,
+            "no transport connects two ranks",
+        ),
         Pattern(
             r"P2P is disabled between", WARN, "the driver gives no peer access between two GPUs that are connected"
         ),

@@ -6,31 +6,34 @@ from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Patter
 PEER_LOST = Card(
     id="peer-lost",
     title="A connection was closed because another rank ended first",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="The rank that reports it is not the cause: another one ended or was killed, and its own log says why.",
     remedy="find the rank whose log ends first; its last lines, dmesg (out of memory, Xid) and the scheduler say why",
     shows=("NCCL WARN socketProgress: Connection closed by remote peer node2<42830>",),
     patterns=(
         Pattern(
-            r"Connection closed by remote peer|Connection reset by peer",
+            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError",
             FAIL,
             "another rank ended or was killed: its own log says why",
             common=True,
+            follows=True,
         ),
     ),
 )
 COLLECTIVE_TIMEOUT = Card(
     id="collective-timeout",
     title="PyTorch's watchdog gave up on a collective that did not end",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="A rank has not entered the collective, or a connection does not move; every rank that waits reports this.",
     remedy="find the rank that did not take part: railgauge log hang on the flight recorders and logs of all ranks",
     shows=("[Rank 118] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2398459) ran for 1800068 ms",),
     patterns=(
         Pattern(
-            r"[Ww]atchdog caught collective operation timeout",
+            r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
+            r"stuck",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
+            follows=True,
         ),
     ),
 )

@@ -37,12 +37,12 @@ SOCKET_IFNAME_VIRTUAL = Card(
     sure="NCCL_DEBUG=INFO: the interface after 'Bootstrap :'; then ping its address from another node",
     passes="the interfaces that NCCL uses lead to other machines, as far as their names and kinds tell",
     reads=("getifaddrs", "/sys/class/net/*/{device,uevent}", "NCCL_SOCKET_IFNAME"),
-    shows=("NCCL WARN socketPollConnect: Connect to 172.17.0.1<56849> returned 113(No route to host)",),
-    shared_with=("ports-blocked",),
-    hints=(
+    shows=(
+        "NCCL WARN socketPollConnect: Connect to 172.17.0.1<56849> returned 113(No route to host)",
         "NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>",
-        "NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>",
     ),
+    shared_with=("ports-blocked",),
+    hints=("NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>",),
     links=("https://github.com/NVIDIA/nccl/issues/913", "https://github.com/NVIDIA/nccl/issues/286"),
 )
 SOCKET_IFNAME_NOMATCH = Card(
@@ -60,9 +60,15 @@ SOCKET_IFNAME_NOMATCH = Card(
     shows=("NCCL WARN Bootstrap : no socket interface found", "NCCL WARN NET/Socket : no interface found"),
     patterns=(
         Pattern(
-            r"no (?:socket )?interface found|Socket creation failed",
+            r"(?i:no (?:socket |IP |usable listening )?interface found|Socket creation failed"
+            r"|failed to find .*interface)",
             FAIL,
             "NCCL finds no interface to connect to the other ranks",
+        ),
+        Pattern(
+            r"(?:address|family \d+)\b.* is neither AF_INET",
+            FAIL,
+            "a rank was given an invalid address: a peer found no interface, as NCCL_SOCKET_IFNAME names none there",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/177",),
@@ -96,11 +102,24 @@ RAIL_UNREACHABLE = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error 12\b|RETRY_EXC_ERR|error 5\b|WR_FLUSH)",
+            r"Got completion.*(?:error |status=)(?:IBV_WC_RETRY_EXC_ERR\()?12\b|RETRY_EXC_ERR"
+            r"|[Tt]ransport retry count(?:er)? exceeded",
             FAIL,
-            "a NIC's messages were not acknowledged: its peer is not reachable, or packets are lost",
+            "a NIC's messages were not acknowledged (status 12): its peer is not reachable, or packets are lost",
         ),
-        Pattern(r"ibv_modify_qp failed.*Network is unreachable", FAIL, "a NIC has no route to the GID of its peer"),
+        Pattern(
+            r"Got completion.*(?:error |status=)(?:IBV_WC_WR_FLUSH_ERR\()?5\b|WR_FLUSH_ERR",
+            FAIL,
+            "a NIC dropped what was queued (status 5), because the connection had failed: the cause is an earlier "
+            "error, or NICs "
+            "of one host that cannot reach each other",
+            follows=True,
+        ),
+        Pattern(
+            r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)",
+            FAIL,
+            "a NIC has no route to the GID of its peer",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/2013", "https://github.com/NVIDIA/nccl/issues/1933"),
 )

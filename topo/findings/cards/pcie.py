@@ -45,9 +45,9 @@ ACS_ENABLED = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error 4\b|LOC_PROT_ERR)",
+            r"Got completion.*(?:error |status=)(?:IBV_WC_LOC_PROT_ERR\()?4\b|LOC_PROT_ERR",
             FAIL,
-            "a NIC was not allowed to access memory (local protection error), often because of PCIe ACS",
+            "a NIC was not allowed to access memory (status 4, local protection error), often because of PCIe ACS",
         ),
     ),
     links=(
@@ -71,7 +71,13 @@ IOMMU_TRANSLATING = Card(
     passes="this kernel translates no DMA of GPUs and NICs",
     reads=("/sys/kernel/iommu_groups/*/type",),
     shows=('NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!',),
-    patterns=(Pattern(r'Missing "iommu=pt"', WARN, "the IOMMU may translate DMA between devices"),),
+    patterns=(
+        Pattern(
+            r'Missing "(?:iommu=pt|amd_iommu=on|intel_iommu=on)',
+            WARN,
+            "the kernel was not started with iommu=pt and amd_iommu=on: the IOMMU may translate DMA between devices",
+        ),
+    ),
     links=(
         "https://github.com/NVIDIA/nccl/issues/257",
         "https://github.com/pytorch/pytorch/issues/84803",

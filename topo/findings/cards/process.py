@@ -24,17 +24,23 @@ SHM_TOO_SMALL = Card(
         "NCCL WARN Call to posix_fallocate failed : No space left on device",
         "NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes",
         "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-KWfVyt (size 5967872)",
+        "Signal: Bus error (7)",
     ),
-    hints=("Signal: Bus error (7)",),
     patterns=(
         Pattern(
             r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
-            r"|failed to extend /dev/shm/",
+            r"|failed to extend",
             FAIL,
             "/dev/shm is full",
         ),
+        Pattern(r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1),
         Pattern(
-            r"Error while creating shared memory segment", WARN, "a segment in /dev/shm was not created", general=True
+            r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
+            r".*shm)",
+            FAIL,
+            "a segment in /dev/shm was not created, most often because /dev/shm is full",
+            general=1,
+            follows=True,
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/290", "https://github.com/pytorch/ci-infra/issues/490"),
@@ -76,7 +82,7 @@ MEMLOCK_LOW = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_(?:reg_mr\w*|create_cq|create_qp)\b.*Cannot allocate memory",
+            r"ibv_(?:reg_mr\w*|create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory",
             FAIL,
             "memory cannot be registered with the NIC: the process's limit on locked memory is too low",
         ),
@@ -127,9 +133,11 @@ NUMA_SYSCALLS_BLOCKED = Card(
     ),
     patterns=(
         Pattern(
-            r"attaching to shared memory segment.*No such file",
+            r"attaching to shared memory segment(?!.*No space left)|shmutils\S* +Call to open failed: No such file",
             FAIL,
-            "a rank cannot attach to the shared memory of another one of the same host: they do not share /dev/shm",
+            "a rank cannot attach to the shared memory of another one of the same host: they do not share /dev/shm, or "
+            "one has it through CUDA (cuMem host) and the other does not (NCCL_CUMEM_HOST_ENABLE=0 on all makes them "
+            "equal)",
         ),
         Pattern(
             r"cuMem host allocations do not appear to be working",

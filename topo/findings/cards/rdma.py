@@ -39,7 +39,9 @@ IB_PORT_DOWN = Card(
     shared_with=("rail-unreachable", "verbs-device-missing"),
     patterns=(
         Pattern(
-            r"Got async (?:fatal )?event.*port|[Aa]sync event *: *port", FAIL, "an RDMA port went down during the run"
+            r"Got async (?:fatal |error )?event.*port|[Aa]sync event *: *port",
+            FAIL,
+            "an RDMA port went down during the run",
         ),
     ),
     links=("https://github.com/leptonai/gpud/issues/482", "https://github.com/NVIDIA/nccl/issues/394"),
@@ -72,12 +74,30 @@ IB_ERRORS_RISING = Card(
     passes="no error counter rose, or all are 0",
     reads=("/sys/class/infiniband/*/ports/*/counters", "/sys/class/infiniband/*/ports/*/hw_counters"),
     shows=(
-        "NCCL WARN NET/IB : Got completion with error 9, opcode 129, len 0, vendor err 136",
+        "NCCL WARN NET/IB : Got completion with error 2, opcode 129, len 0, vendor err 136",
         "NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
         "NCCL WARN NET/IB : Got async event : port error",
     ),
     shared_with=("rail-unreachable", "ib-port-down"),
-    patterns=(Pattern(r"Got completion", FAIL, "a NIC ended an operation with an error", general=True),),
+    patterns=(
+        Pattern(
+            r"Got completion.*(?:error |status=)(?:IBV_WC_RNR_RETRY_EXC_ERR\()?13\b|RNR_RETRY_EXC",
+            FAIL,
+            "a NIC's peer had no receive posted (status 13, RNR): the other rank stands still or has ended",
+        ),
+        Pattern(
+            r"Got completion|Unsupported completion status|ibv_poll_cq",
+            FAIL,
+            "a NIC ended an operation with an error",
+            general=1,
+        ),
+        Pattern(
+            r"async (?:fatal |error )?event",
+            FAIL,
+            "a NIC reported an error of its own (asynchronous event)",
+            general=1,
+        ),
+    ),
     links=("https://github.com/NVIDIA/nccl/issues/426", "https://github.com/deepseek-ai/DeepEP/issues/60"),
 )
 MTU_MISMATCH = Card(
@@ -174,7 +194,8 @@ VERBS_DEVICE_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_modify_qp failed.*No such device|Unable to open device",
+            r"ibv_modify_qp failed.*(?:No such device|\b19\b)|Unable to (?:open|query) (?:device|port)|IB device \S+ "
+            r"not found",
             FAIL,
             "an RDMA device is there and cannot be opened or used",
         ),
@@ -201,7 +222,7 @@ VERBS_PROVIDER_MISSING = Card(
     shared_with=("verbs-device-missing",),
     patterns=(
         Pattern(
-            r"Failed to open libibverbs|libibverbs: Warning: couldn't load driver",
+            r"Failed to open libibverbs|libibverbs: Warning: couldn't load driver|ibvwrap.*dlv?sym failed",
             WARN,
             "libibverbs or its driver is not installed: NCCL uses sockets instead",
         ),
@@ -236,9 +257,27 @@ GID_INDEX_INVALID = Card(
     shared_with=("rail-unreachable",),
     patterns=(
         Pattern(
-            r"ibv_modify_qp failed(?!.*(?:No such device|Network is unreachable))",
+            r"ibv_modify_qp failed.*(?:timed out|\b110\b)",
             FAIL,
-            "two NICs cannot reach each other by the GIDs that were chosen",
+            "two NICs cannot reach each other by the GIDs that were chosen: nothing answers at the peer's address",
+        ),
+        Pattern(
+            r"ibv_modify_qp failed.*(?:Invalid argument|\b22\b)",
+            FAIL,
+            "a NIC's driver refuses the parameters of a connection: a GID index that the port does not have, or ports "
+            "that do not fit together (one InfiniBand, one RoCE); whether the peer is reachable was not tried",
+        ),
+        Pattern(
+            r"ibv_modify_qp failed.*(?:not supported|\b95\b)",
+            FAIL,
+            "a NIC's driver does not support a connection by the GID that was chosen (RoCE version, VLAN or software "
+            "device)",
+        ),
+        Pattern(
+            r"ibv_modify_qp failed(?!.*(?:No such device|unreachable|No route|timed out|Invalid argument|not supported"
+            r"|\b(?:19|22|95|101|110|113)\b))",
+            FAIL,
+            "two NICs cannot connect by the GIDs that were chosen",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/769", "https://github.com/NVIDIA/nccl/issues/426"),
@@ -264,7 +303,7 @@ GID_TABLE_HOLES = Card(
     shared_with=("gid-index-invalid", "verbs-device-missing"),
     patterns=(
         Pattern(
-            r"read failed in ncclIbRoceGetVersionNum",
+            r"read failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed",
             WARN,
             "an entry of a GID table cannot be read, as in a pod whose table has holes",
         ),
@@ -298,7 +337,8 @@ PEERMEM_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$",
+            r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$"
+            r"|ibv_reg_mr\w* failed.*Bad address",
             FAIL,
             "a NIC cannot register GPU memory: nvidia_peermem is not loaded",
         ),

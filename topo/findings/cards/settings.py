@@ -51,12 +51,20 @@ NCCL_SETTING_INVALID = Card(
     passes="NCCL reads every NCCL_* that is set as it is written",
     reads=("NCCL_* of the environment", "NCCL_CONF_FILE or ~/.nccl.conf", "/etc/nccl.conf"),
     shows=("NCCL INFO Invalid value on for NCCL_IB_DISABLE, using default 0.",),
-    hints=("NCCL INFO NCCL_IB_TIMEOUT set by environment to 18. (it was written as 022)",),
+    hints=("NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.",),
     patterns=(
         Pattern(
             r"Invalid value .* for NCCL_\w+",
             WARN,
             "NCCL does not understand the value of a setting: it uses the default",
+        ),
+        Pattern(
+            r"\b(?:RC|N)CCL_\w+|environment|User asked for|[mM](?:in|ax)CTAs|splitShare|Invalid \S+ \d+ \(m|token"
+            r"|entries except"
+            r"|netGdrLevel|Setting \S+ to|capping|ignor(?:ed|ing)\b",
+            WARN,
+            "NCCL does not take a setting as it is written",
+            general=2,
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1008",),

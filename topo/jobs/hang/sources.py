@@ -10,7 +10,6 @@ import os
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from glob import glob
 from itertools import chain
 from typing import IO, Any, cast
 

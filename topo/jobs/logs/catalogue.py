@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Card, Pattern, cards
 
+OF_A_FAULT = 1
+"""The most general words that are of one fault; others are of a part of NCCL."""
+
 
 class Entry(NamedTuple):
     """One of a card's patterns."""
@@ -32,20 +35,24 @@ def _compiled() -> tuple[tuple[re.Pattern[str], Entry], ...]:
 
 
 @cache
-def _words() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{entry.pattern.regex})" for entry in catalogue()))
+def _words(most_general: int) -> re.Pattern[str]:
+    regexes = (entry.pattern.regex for entry in catalogue() if entry.pattern.general <= most_general)
+    return re.compile("|".join(f"(?:{regex})" for regex in regexes))
 
 
 def entry_of(text: str, level: str) -> Entry | None:
     """The entry that a message of NCCL's `level` ("" for another program's) is; None for none.
 
-    At INFO NCCL reports attempts that it repeats: only permanent ones count there.
+    At INFO NCCL reports attempts that it repeats: only permanent ones count there. Words of a part of NCCL count in its
+    warnings alone.
     """
-    if not _words().search(text):
+    if level != "WARN" and not _words(OF_A_FAULT).search(text):
         return None
-    entry = next(entry for pattern, entry in _compiled() if pattern.search(text))
-    passes = entry.pattern.level is FAIL if level == "INFO" else entry.pattern.common and not level
-    return None if passes else entry
+    entry = next((entry for pattern, entry in _compiled() if pattern.search(text)), None)
+    if entry is None or level == "WARN":
+        return entry
+    passes = entry.pattern.level is FAIL if level == "INFO" else entry.pattern.common
+    return None if passes or entry.pattern.general > OF_A_FAULT else entry
 
 
 @cache

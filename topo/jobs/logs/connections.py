@@ -9,6 +9,7 @@
 Both ends of a network connection log their side; of others only the sender.
 """
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -91,6 +92,12 @@ class LoggedConnections:
     def full(self) -> bool:
         """Whether no more are kept."""
         return len(self.kept) >= MOST
+
+    @property
+    def by_network(self) -> bool:
+        """Whether one is of the network."""
+        ways = itertools.chain((one.via for one in self.kept), (one.via for one in self.beyond))
+        return any(via.startswith("NET/") for via in ways)
 
     def read(self, text: str, host: str, comm: str) -> bool:
         """Take one from a line; False where there is none."""

@@ -16,6 +16,11 @@ HEADER = re.compile(
     r"(?:(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +)?(?:\[(?P<device>\d{1,4})\] +)?"
     r"(?P<source>[\w./+-]{1,255}:\d+ +)?[NR]CCL (?P<level>INFO|WARN|TRACE|ERROR)(?: +|$)(?:\[Rank \d+\] +)?"
 )
+OLD_HEADER = re.compile(
+    r"(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +\[(?P<device>\d{1,4})\] +"
+    r"(?P<source>[\w./+-]{1,255}:\d+ +)?(?P<level>INFO|WARN) +"
+)
+"""Of NCCL 2.0 to 2.3, which did not name itself."""
 CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
 """A header that another rank's begins in the middle of: what was written of it runs into the next one's host."""
 
@@ -58,6 +63,10 @@ def messages(raw: bytes) -> Iterator[LogLine]:
 
 def _headers(text: str) -> Iterator[re.Match[str]]:
     """The headers of a line; the search is not begun where no name of NCCL is ahead."""
+    if "CCL " not in text:
+        if ("] INFO " in text or " WARN " in text) and (old := OLD_HEADER.search(text)):
+            yield old
+        return
     end = 0
     while text.find("CCL ", end) >= 0 and (header := HEADER.search(text, end)):
         yield header

@@ -12,6 +12,7 @@ from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
+from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.scan import lines
@@ -20,11 +21,20 @@ from railgauge.topo.values.cpuset import from_list
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
 UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "a warning of NCCL that no card has"))
+COMPLETION = re.compile(
+    r"Got completion(?: from peer (?P<peer>[^\s<]+))?.*?(?:error |status=)(?:\w+\()?(?P<status>\d{1,3})\)?"
+    r"(?:,? opcode[ =](?:\w+\()?(?P<opcode>\d{1,6}))?(?:.*?vendor[ _]err[ =](?P<vendor>\d{1,6}))?"
+    r"(?:.*?localGid *(?P<local>[0-9a-fA-F:.]+))?(?:.*?remoteGids? *(?P<remote>[0-9a-fA-F:.]+))?(?:.*?\bhca "
+    r"(?P<hca>\S+))?"
+)
+"""What a line on a completion names, in 2.4 to 2.30's words."""
+MOST_NAMES = 64
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
-DEVICES = re.compile(r"NET/(IB|Socket) *: Using (\[0\].*?)(?:;|$)")
-DEVICE = re.compile(r"\[\d+\]([^\s;]+)")
+DEVICES = re.compile(r"NET/(IB\w*|Socket) *: Using (\[0\].*?)(?:;|$)")
+DEVICE = re.compile(r"\[\d+\](?:=\{(?P<merged>[^}]*)\}|(?P<one>[^\s;=]+))")
+MERGED = re.compile(r"\[\d+\] *([^\s,;]+)")  # of 2.20: [0]={[0] mlx5_7:1/RoCE, [1] mlx5_6:1/RoCE}
 NO_DEVICE = re.compile(r"NET/IB *: No device found")
 BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
@@ -42,8 +52,15 @@ LOADED = re.compile(r"Search (\d) : (\d{1,4}) channels loaded from XML graph")
 TOPOLOGY = re.compile(r"Loading topology file (\S.*)")
 BRIDGE = re.compile(r"\+ PCI\[([\d.]{1,16})\] - (?:PCI|NIC|GPU)/(\S+)")
 AFFINITY = re.compile(r"Affinity for GPU (\d{1,4}) is ([\d,-]+)\. \(GPU affinity = ([\d,-]+)")
+NVLINK = re.compile(r"\+ (?:NVL|XGMI)\[([\d.]{1,16})\] - (GPU/\S+)")
+GPU = re.compile(r" - (GPU/\S+) \(")
+NODES = re.compile(r"\bnNodes (\d{1,7})\b")
+GID = re.compile(r"\bGID (\d{1,4}) \((?:80FE|FE80|fe80)")
+"""The GID of a RoCE connection (ports of InfiniBand log a LID) that is link-local; in the order of bytes of x86."""
+LAST_ERROR = "Last error:"
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
+LOOPBACK = re.compile(r" (?:127\.|::1$)")
 SLOW_BRIDGE_GB_PER_S = 1.0
 """Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a fictitious bridge of a hypervisor has 0.2."""
 
@@ -80,6 +97,8 @@ class Sighting:
     text: str
     times: int = 0
     hosts: set[str] = field(default_factory=set)
+    named: dict[str, set[str]] = field(default_factory=dict)
+    """What completions name: peers, hcas, GIDs."""
 
 
 class Log:
@@ -108,6 +127,13 @@ class Log:
         self.narrowed: dict[tuple[str, int], tuple[int, int]] = {}
         self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
         self.sightings: dict[str, Sighting] = {}
+        self.nodes: dict[str, int] = {}
+        """How many nodes NCCL counts, by communicator."""
+        self.nvlinks: dict[tuple[str, str, str], float] = {}
+        """GB/s of NVLinks from a GPU to another one, by host."""
+        self.link_local: defaultdict[str, set[int]] = defaultdict(set)
+        """The indices of link-local GIDs that RoCE connections use, by host."""
+        self.errors_at_end: dict[str, None] = {}
         self.leaves = False
         self.connections = LoggedConnections()
         self.outputs = Outputs()
@@ -115,30 +141,81 @@ class Log:
         self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
+        self._gpus: dict[tuple[str, int, int], str] = {}
+        self._tail = b""
+        self._last_error = False
+        self._warned: LogLine | None = None
 
     @property
     def empty(self) -> bool:
         """Whether it had nothing from NCCL, and is no kernel log."""
         job = self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any
-        return not (job or self.kernel.of_kernel or self.kernel.any)
+        return not (job or self.kernel.of_kernel or self.kernel.any or self.ends)
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks of every communicator are known, and are on one host; with NCCL_HOSTID it is several."""
-        if self.leaves:
+        """Whether all ranks are on one host: NCCL counts one node, all ranks of every communicator are known there, or
+        connections that are not of the network join them all. With NCCL_HOSTID it is several.
+        """
+        if self.leaves or self.on_several_nodes:
             return False
+        if self.nodes or (self.bootstraps and all(LOOPBACK.search(one) for one in self.bootstraps.values())):
+            return True
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
-        return bool(members) and all(times == size for (_, _, size), times in members.items())
+        if members and all(times == size for (_, _, size), times in members.items()):
+            return True
+        senders = {one.source for one in self.connections.kept}
+        receivers = {one.target for one in self.connections.kept}
+        if size := max((size for _, _, size in members), default=0):
+            return bool(senders) and len(senders | receivers | {rank for _, rank in self.ranks}) >= size
+        return len(senders) > 1 and senders == receivers
+
+    @property
+    def on_several_nodes(self) -> bool:
+        """Whether the log shows ranks on several nodes: hosts, NCCL's count, or connections by the network."""
+        if self.nodes:
+            return max(self.nodes.values()) > 1
+        return self.leaves or len(self.hosts) > 1 or self.connections.by_network
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The errors that the files read so far end in, one for each at most."""
+        now = error_at_end(self._tail)
+        return tuple(self.errors_at_end | ({now: None} if now else {}))
+
+    def end_file(self) -> None:
+        """The file that was read is at its end; another may follow."""
+        self.errors_at_end = dict.fromkeys(self.ends[:MOST_ENDINGS])
+        self._tail = b""
 
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
+        self._tail = (block if len(block) >= LAST_BYTES else self._tail + block)[-LAST_BYTES:]
         self.kernel.read(block)
         keeps = not self.connections.full
         if not keeps and self.connections.count(block) == block.count(b"\n"):
             return  # nothing else is in it
+        if self._last_error:  # what it was stands at the beginning of this block
+            first, _, block = block.partition(b"\n")
+            self._take_all(first)
         for raw in lines(block, connections=keeps):
-            for message in messages(raw):
+            self._take_all(raw)
+
+    def _take_all(self, raw: bytes) -> None:
+        for message in messages(raw):
+            if message.level:
                 self._take(message)
+                self._warned, self._last_error = message if message.level == "WARN" else None, False
+            else:
+                self._take_foreign(message)
+
+    def _take_foreign(self, line: LogLine) -> None:
+        """A line without NCCL's header: of another program, or of a warning above it."""
+        if self._last_error:  # the words of NCCL, which PyTorch repeats
+            self._error(line._replace(level="WARN"))
+        elif not (self._warned and self._goes_on(self._warned, line.text)):
+            self._take(line)
+        self._warned, self._last_error = None, line.text.endswith(LAST_ERROR)
 
     def _take(self, line: LogLine) -> None:
         if line.level:
@@ -157,10 +234,13 @@ class Log:
         text, host = line.text, line.host
         if found := INIT.search(text):
             self._rank(line, found)
+            if count := NODES.search(text):
+                self.nodes[self._comm(line)] = int(count[1])
         elif found := NETWORK.search(text):
             self.networks[host].add(found[1])
         elif found := DEVICES.search(text):
-            self.devices[host][found[1]] = tuple(DEVICE.findall(found[2]))
+            kind = "Socket" if found[1] == "Socket" else "IB"
+            self.devices[host][kind] = tuple(map(_device, DEVICE.finditer(found[2])))
         elif NO_DEVICE.search(text):
             self.without_rdma.add(host)
         elif found := BOOTSTRAP.search(text):
@@ -199,6 +279,14 @@ class Log:
         elif found := BRIDGE.search(text):
             if _figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
                 self.slow_bridges[host, found[2]] = _figure(found[1])
+            if gpu := GPU.search(text):
+                self._gpus[line.host, line.pid, line.thread] = gpu[1]
+        elif found := NVLINK.search(text):
+            gpu_of_line = self._gpus.get((line.host, line.pid, line.thread), "")
+            if gpu_of_line:
+                self.nvlinks[host, gpu_of_line, found[2]] = _figure(found[1])
+        elif found := GID.search(text):
+            self.link_local[host].add(int(found[1]))
         elif found := AFFINITY.search(text):
             self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
         elif found := FABRIC.search(text):
@@ -237,6 +325,23 @@ class Log:
             sighting.times += 1
             sighting.hosts.add(line.host)
 
+    def _goes_on(self, line: LogLine, rest: str) -> bool:
+        """Whether a warning goes on in the line below it, as wrapped lines do: then more is known of both together."""
+        begun = self._known.get((line.level, line.text[:LONGEST_MESSAGE]))
+        for text in (line.text + rest, f"{line.text} {rest}") if begun else ():
+            entry = entry_of(text, line.level)
+            if (
+                begun
+                and entry
+                and (begun.entry is UNKNOWN_WORDS or entry.pattern.general < begun.entry.pattern.general)
+            ):
+                begun.times -= 1
+                self.sightings = {name: seen for name, seen in self.sightings.items() if seen.times}
+                self._known.pop((line.level, line.text[:LONGEST_MESSAGE]), None)
+                self._error(line._replace(text=text))
+                return True
+        return False
+
     def _sighting(self, level: str, text: str) -> Sighting | None:
         entry = entry_of(text, level)
         if entry is None and level != "WARN":
@@ -245,7 +350,19 @@ class Log:
         name = text if entry is UNKNOWN_WORDS else f"{entry.card.id} {entry.pattern.meaning}"
         if entry is UNKNOWN_WORDS and len(self.sightings) >= MOST_MESSAGES:
             return None
-        return self.sightings.setdefault(name, Sighting(entry, text))
+        seen = self.sightings.setdefault(name, Sighting(entry, text))
+        if found := COMPLETION.search(text):
+            for key, value in found.groupdict().items():
+                if value and len(known := seen.named.setdefault(key, set())) < MOST_NAMES:
+                    known.add(
+                        value.removeprefix(":") if key in ("local", "remote") and value.startswith(":::") else value
+                    )
+        return seen
+
+
+def _device(found: re.Match[str]) -> str:
+    """A device, or those that are merged into one."""
+    return found["one"] or "+".join(MERGED.findall(found["merged"]))
 
 
 def _cores(text: str) -> int:

@@ -8,6 +8,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
+from railgauge.topo.machine import Machine
 
 SOCKET = "NET/Socket"
 RDMA_WORDS = {
@@ -19,6 +20,12 @@ RDMA_WORDS = {
     "unneeded": "all ranks are on one node: no network is used",
     "unknown": "whether RDMA is used is not in the log",
 }
+UNDECIDED_WORDS = {
+    "no": "RDMA is not used, which matters only if the job has other nodes: the log shows none",
+    "chosen": "RDMA is chosen, which matters only if the job has other nodes: the log shows none",
+    "partly": "RDMA is chosen by some ranks only, which matters only if the job has other nodes: the log shows none",
+}
+"""Where only one node, and no connection to another, is in the log."""
 GDR_WORDS = {
     "yes": "GPUDirect RDMA is used",
     "partly": "GPUDirect RDMA is used for some of them and not for others",
@@ -37,11 +44,11 @@ class LogVerdict:
     text: str
 
 
-def verdict(log: Log) -> LogVerdict:
-    """Judge a log."""
+def verdict(log: Log, machine: Machine | None = None) -> LogVerdict:
+    """Judge a log, beside the machine that it is from."""
     network = Counter({one: times for one, times in log.connections.traffic() if one.via.startswith("NET/")})
     rdma, gdr = _rdma(log, network), _gdr(log, network)
-    found = oddities(log, network, rdma)
+    found = oddities(log, network, rdma, machine)
     return LogVerdict(rdma=rdma, gdr=gdr, findings=found, text=_text(log, network, rdma, gdr, found))
 
 
@@ -57,6 +64,15 @@ def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
     if any("IB" in devices for devices in log.devices.values()):
         return "found"
     return "no" if log.without_rdma else "unknown"
+
+
+def _rdma_words(log: Log, rdma: str, *, network: bool) -> str:
+    """The sentence; of other nodes only where the log shows them."""
+    if network and not log.on_several_nodes:
+        return f"{'RDMA' if rdma == 'yes' else 'the network'} is used between ranks of one node"
+    if log.on_several_nodes:
+        return RDMA_WORDS[rdma]
+    return UNDECIDED_WORDS.get(rdma, RDMA_WORDS[rdma])
 
 
 def _gdr(log: Log, network: Counter[LoggedTraffic]) -> str:
@@ -76,7 +92,7 @@ def _text(log: Log, network: Counter[LoggedTraffic], rdma: str, gdr: str, found:
         for one, times in network.items():
             kinds[transport(one.via)] += times
         over = ", ".join(f"{kind} {times}" for kind, times in kinds.most_common())
-        said = [RDMA_WORDS[rdma] + (f" (sides of connections: {over})" if over else "")]
+        said = [_rdma_words(log, rdma, network=bool(network)) + (f" (sides of connections: {over})" if over else "")]
         if rdma in ("yes", "partly", "chosen") or gdr == "yes":
             said.append(GDR_WORDS[gdr])
     if averages := log.outputs.averages:

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that fail in NCCL, RCCL and the programs around them, as their logs show (`log explain`)."""
+
+from railgauge.topo.findings.card import FAIL, WARN, Card, Pattern
+
+CUDA_ARCH_MISSING = Card(
+    id="cuda-arch-missing",
+    title="NCCL or the program was built without this GPU's architecture",
+    levels=(FAIL,),
+    about="A library holds kernels for the architectures that it was built for; CUDA finds none for this GPU in it.",
+    remedy=(
+        "use NCCL of a release and CUDA version that know the GPU (RTX 40 and H100 from CUDA 11.8, Blackwell from "
+        "12.8), "
+        "or build it with NVCC_GENCODE for its sm; check that no second libnccl.so is loaded"
+    ),
+    sure="nvidia-smi --query-gpu=compute_cap --format=csv; cuobjdump --list-elf libnccl.so | grep sm_",
+    shows=("enqueue.cc:47 NCCL WARN Cuda failure 'named symbol not found'",),
+    patterns=(
+        Pattern(
+            r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
+            r"|500)\b",
+            FAIL,
+            "CUDA finds no kernel for this GPU: the library was built without its architecture",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl-tests/issues/208", "https://github.com/NVIDIA/nccl/issues/1372"),
+)
+CUDA_START_FAILED = Card(
+    id="cuda-start-failed",
+    title="CUDA or HIP does not start in the process",
+    levels=(FAIL,),
+    about=(
+        "The driver's library is not found, or starts no context: the process was forked after CUDA was used, sees "
+        "no GPU, "
+        "or lacks device files. Under WSL libcuda.so is in /usr/lib/wsl/lib."
+    ),
+    remedy=(
+        "run nvidia-smi in the same container; start workers by spawn and not by fork; put the folder of libcuda.so.1 "
+        "into LD_LIBRARY_PATH (WSL: /usr/lib/wsl/lib); check CUDA_VISIBLE_DEVICES"
+    ),
+    sure="python -c 'import ctypes; print(ctypes.CDLL(\"libcuda.so.1\").cuInit(0))' in the container prints 0",
+    shows=(
+        "NCCL WARN Cuda failure 'initialization error'",
+        "misc/cudawrap.cc:90 NCCL WARN Failed to find CUDA library libcuda.so (NCCL_CUDA_PATH='') : libcuda.so: cannot "
+        "open shared object file",
+    ),
+    patterns=(
+        Pattern(
+            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
+            r"|CUDA driver initialization failed|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
+            r"devices",
+            FAIL,
+            "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
+        ),
+        Pattern(
+            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open|PFN functions not found"
+            r"|Retrieve \S+ (?:version \d+ )?failed with|cuDriverGetVersion failed|Failed to load ROCr"
+            r"|libamdhip64\S*: cannot",
+            FAIL,
+            "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",
+        ),
+        Pattern(
+            r"Failed to open libnvidia-ml|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
+            r"|rocm_smi|hsa_system_get_info",
+            FAIL,
+            "the library that lists GPUs (NVML, ROCm SMI) is not found or fails",
+            general=2,
+        ),
+    ),
+)
+GPU_MEMORY_FULL = Card(
+    id="gpu-memory-full",
+    title="A GPU's memory is full",
+    levels=(FAIL,),
+    about=(
+        "NCCL takes some memory of each GPU for each communicator and channel when it starts; the program had it all."
+    ),
+    remedy=(
+        "leave NCCL some memory (a smaller batch, gpu_memory_utilization, expandable segments), fewer communicators, a "
+        "smaller NCCL_BUFFSIZE or NCCL_MAX_NCHANNELS; end other processes on the GPU"
+    ),
+    sure="nvidia-smi while the job starts",
+    shows=("include/alloc.h:204 NCCL WARN Cuda failure 2 'out of memory'",),
+    patterns=(
+        Pattern(
+            r"(?:[Cc]uda|CUDA|HIP|hip).*out of memory|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc|OutOfMemoryError",
+            FAIL,
+            "no memory left on a GPU",
+        ),
+    ),
+)
+HOST_MEMORY_FULL = Card(
+    id="host-memory-full",
+    title="Host memory cannot be allocated",
+    levels=(FAIL,),
+    about="malloc, mmap or the allocation of page-locked memory failed in a rank.",
+    remedy=(
+        "check the memory limit of the container or cgroup and other load on the host; dmesg shows what was killed"
+    ),
+    sure="free -g; cat /sys/fs/cgroup/memory.max; dmesg | grep -i oom",
+    shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
+    patterns=(
+        Pattern(
+            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate|allocation failed"
+            r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
+            r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
+            FAIL,
+            "host memory cannot be allocated",
+            common=True,
+            general=1,
+        ),
+    ),
+)
+SHM_REGISTER_FAILED = Card(
+    id="shm-register-failed",
+    title="CUDA cannot use a segment of shared memory",
+    levels=(FAIL,),
+    about=(
+        "Ranks of one host without P2P exchange data through shared memory, which CUDA maps for the GPU. It refuses "
+        "that "
+        "where pages cannot be locked, where the segment is gone, or in containers that are restricted."
+    ),
+    remedy=(
+        "ulimit -l unlimited and --ipc=host in the container; update NCCL and the driver; NCCL_SHM_DISABLE=1 or "
+        "NCCL_CUMEM_HOST_ENABLE=0 as a test"
+    ),
+    shows=("include/shm.h:42 NCCL WARN Cuda failure 'invalid argument'",),
+    patterns=(
+        Pattern(
+            r"shm(?:utils)?\.\w+:\d+ .*(?:Cuda|CUDA|HIP) failure.*(?:invalid argument|already mapped|not supported$)"
+            r"|failed to register host buffer|failed to get device pointer for local shmem",
+            FAIL,
+            "CUDA cannot map a segment of shared memory (SHM) for the GPU",
+        ),
+    ),
+    links=("https://github.com/horovod/horovod/issues/893",),
+)
+CUDA_FAILURE = Card(
+    id="cuda-failure",
+    title="A call of CUDA or HIP failed",
+    levels=(FAIL,),
+    about=(
+        "Errors of CUDA come late: an illegal access or a launch failure may be of any kernel that ran before, of the "
+        "program or of NCCL. The text in quotes is CUDA's."
+    ),
+    remedy=(
+        "run with CUDA_LAUNCH_BLOCKING=1 and under compute-sanitizer for illegal accesses and launch failures; dmesg "
+        "(Xid) "
+        "for errors of the GPU itself"
+    ),
+    sure="dmesg | grep -i xid; the first error in time, over the logs of all ranks",
+    shows=(
+        "transport/net.cc:80 NCCL WARN Cuda failure 700 'an illegal memory access was encountered'",
+        "init.cpp:90 NCCL WARN HIP failure 'invalid device pointer'",
+    ),
+    patterns=(
+        Pattern(
+            r"illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
+            r"instruction",
+            FAIL,
+            "a kernel crashed on the GPU, of the program or of NCCL: CUDA reports it at a later call",
+            general=1,
+        ),
+        Pattern(
+            r"uncorrectable ECC|NVLink (?:error|was detected)|fallen off the bus|GPU is lost|hardware stack error",
+            FAIL,
+            "the GPU itself reports an error",
+            common=True,
+        ),
+        Pattern(
+            r"hipIpc|cudaIpc|CUDA IPC|IPC handle|cuMemImport|cuMemExport|cuMemMap|ncclCuMem|cuIpc",
+            FAIL,
+            "a GPU's memory cannot be shared with another process of the host (IPC)",
+            general=1,
+        ),
+        Pattern(
+            r"(?:[Cc]uda|CUDA|HIP|ROCr) (?:failure|error|Error|call)|hip[A-Z]\w+ |cu(?:da)?[A-Z]\w+(?:\(\))? "
+            r"(?:failed|returned)"
+            r"|CUMEM|CUDA (?:context|device)|failed to peer|unhandled cuda error|ncclUnhandledCudaError"
+            r"|(?:device|host)Stream error",
+            FAIL,
+            "a call of CUDA or HIP failed",
+            general=2,
+        ),
+    ),
+)
+FINE_GRAIN_PCIE_OFF = Card(
+    id="fine-grain-pcie-off",
+    title="HSA_FORCE_FINE_GRAIN_PCIE is not set",
+    levels=(WARN,),
+    about="RCCL asks for it on machines whose GPUs are joined by PCIe; without it P2P is slow, or a job hangs.",
+    remedy="export HSA_FORCE_FINE_GRAIN_PCIE=1 for every rank",
+    shows=(
+        'NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from environment which can lead to low RCCL performance, '
+        "system instablity or hang!",
+    ),
+    patterns=(
+        Pattern(
+            r"HSA_FORCE_FINE_GRAIN_PCIE|HSA_NO_SCRATCH_RECLAIM|NUMA auto balancing",
+            WARN,
+            "RCCL asks for settings of the machine that are missing: P2P may be slow or hang",
+        ),
+    ),
+    links=("https://github.com/ROCm/rccl/issues/1026",),
+)

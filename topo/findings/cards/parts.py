@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of NCCL, of its plugins and of the programs around it that report an error in a log (`log explain`)."""
+
+from railgauge.topo.findings.card import FAIL, INFO, WARN, Card, Pattern
+
+FEWER_CHANNELS = Card(
+    id="fewer-channels",
+    title="NCCL chose fewer or slower channels than the machine allows",
+    levels=(WARN,),
+    about=(
+        "The log's Pattern lines are compared with the search on the machine given with --from: what NCCL finds "
+        "there, and "
+        "the best. A topology file that states less, a lost link, or a setting makes the difference."
+    ),
+    remedy=(
+        "unset NCCL_TOPO_FILE, NCCL_GRAPH_FILE and settings that limit channels; then compare NVLinks and PCIe links"
+    ),
+    sure="railgauge graph search --policy nccl; railgauge check",
+)
+LINK_LAYERS_MIXED = Card(
+    id="link-layers-mixed",
+    title="NCCL uses InfiniBand and RoCE ports together",
+    levels=(INFO, WARN, FAIL),
+    about=(
+        "NCCL pairs ports by their order and never asks whether both are of one kind: an InfiniBand port that meets "
+        "a RoCE "
+        "port cannot connect (ibv_modify_qp: Invalid argument). The RoCE port is often meant for storage or management."
+    ),
+    remedy="name the ports of one kind in NCCL_IB_HCA (^ in front leaves the named ports out), the same on every node",
+    sure="ibstat: Link layer of each port; railgauge env",
+)
+RDMA_ACCESS_REFUSED = Card(
+    id="rdma-access-refused",
+    title="A NIC refused access to memory",
+    levels=(FAIL,),
+    about=(
+        "Status 9, 10 and 11 come from the peer's NIC, which says that an address, key or size is not allowed; the "
+        "peer "
+        "reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks "
+        "disagree on "
+        "a size, or GPUDirect RDMA does not reach the GPU's memory (ACS, IOMMU)."
+    ),
+    remedy=(
+        "look in the log of the peer at that time; update NCCL and the NIC's firmware; NCCL_NET_GDR_LEVEL=LOC, and "
+        "NCCL_LOCAL_REGISTER=0 with NCCL_GRAPH_REGISTER=0, as tests tell which memory it is"
+    ),
+    shows=(
+        "NCCL WARN NET/IB : Got completion from peer 10.1.3.201<33057> with status=9 opcode=0 len=0 vendor err 138 "
+        "(Send)",
+        "NCCL WARN NET/IB : mlx5_0:1 Got async event : local access violation work queue error",
+    ),
+    patterns=(
+        Pattern(
+            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_INV_REQ_ERR\()?9\b|REM_INV_REQ_ERR",
+            FAIL,
+            "the peer's NIC refused a request as invalid (status 9): its memory, key or size does not fit",
+        ),
+        Pattern(
+            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_ACCESS_ERR\()?10\b|REM_ACCESS_ERR",
+            FAIL,
+            "the peer's NIC refused access to its memory (status 10)",
+        ),
+        Pattern(
+            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_OP_ERR\()?11\b|REM_OP_ERR",
+            FAIL,
+            "the peer's NIC could not finish an operation (status 11)",
+        ),
+        Pattern(
+            r"access violation|local work queue error|invalid request",
+            FAIL,
+            "a NIC reports that a peer wanted memory that it may not access",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/1710",),
+)
+RDMA_CALL_FAILED = Card(
+    id="rdma-call-failed",
+    title="A call of the RDMA library failed, or NCCL's RDMA transport reports an error",
+    levels=(FAIL,),
+    about="libibverbs and the NIC's driver refuse a call, or NCCL's transport over them finds something wrong.",
+    remedy="look at the reason in the line; update the NIC's firmware, rdma-core and NCCL; NCCL_IB_DISABLE=1 as a test",
+    sure="ibv_devinfo -v in the container; ib_write_bw between the same two NICs",
+    shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
+    patterns=(
+        Pattern(
+            r"ibv_\w+|NET/IB|IbSend|IbRecv|net_ib|Ib Alloc|mlx5dv|MLX5",
+            FAIL,
+            "a call of the RDMA library failed, or NCCL's transport over it",
+            general=2,
+        ),
+    ),
+)
+EFA_PROVIDER_MISSING = Card(
+    id="efa-provider-missing",
+    title="libfabric has no usable provider for the OFI plugin",
+    levels=(FAIL,),
+    about=(
+        "The plugin (aws-ofi-nccl) asks libfabric for EFA or another provider with GPU memory. It finds none where "
+        "the EFA "
+        "driver or device is missing in the container, libfabric is of another release than the plugin, or FI_PROVIDER "
+        "names another one. NCCL then uses its own plugins, which know no EFA: what they say of libibverbs follows "
+        "from it."
+    ),
+    remedy=(
+        "give the container the devices (/dev/infiniband, vpc.amazonaws.com/efa), install EFA's installer with its "
+        "libfabric and plugin, put both into LD_LIBRARY_PATH, unset FI_PROVIDER"
+    ),
+    sure="fi_info -p efa in the container lists providers; FI_LOG_LEVEL=warn and NCCL_DEBUG=INFO",
+    shows=(
+        "get_ofi_provider:312 NCCL WARN NET/OFI Could not find any optimal provider",
+        "libfabric:85:1747438790::core:core:fi_getinfo_():1392<warn> fi_getinfo: provider efa output empty list",
+    ),
+    patterns=(
+        Pattern(
+            r"NET/OFI .*(?:provider|fi_getinfo)|provider \w+ output empty list|No eligible providers|No plugin .*ofi",
+            FAIL,
+            "libfabric offers no provider for EFA: device, driver or library is missing",
+        ),
+    ),
+    links=("https://github.com/aws/aws-ofi-nccl/issues/889", "https://github.com/NVIDIA/nccl/issues/229"),
+)
+EFA_WITHOUT_GDR = Card(
+    id="efa-without-gdr",
+    title="GPUDirect RDMA is not used through libfabric (EFA)",
+    levels=(WARN,),
+    about=(
+        "The OFI plugin and EFA's driver decide it: the instance type, the driver's release, and "
+        "FI_EFA_USE_DEVICE_RDMA "
+        "for old ones. No module of NVIDIA's has to be loaded."
+    ),
+    remedy=(
+        "use an instance type whose EFA has RDMA read (p4d and later), a current EFA installer, and "
+        "FI_EFA_USE_DEVICE_RDMA=1 "
+        "with old releases"
+    ),
+    sure="fi_info -p efa -c FI_HMEM in the container",
+    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/AWS Libfabric/0",),
+)
+PLUGIN_FAILED = Card(
+    id="plugin-failed",
+    title="A plugin of NCCL reports an error",
+    levels=(INFO, WARN, FAIL),
+    about=(
+        "Networks, tuners, profilers and the environment can be plugins: libraries that are not part of NCCL "
+        "(aws-ofi-nccl, "
+        "HPC-X, UCX, gIB). Errors of theirs are looked for in their documentation."
+    ),
+    remedy=(
+        "update or remove the plugin (NCCL_NET_PLUGIN=none as a test); it has to fit the release of NCCL and its "
+        "library"
+    ),
+    sure="NCCL_DEBUG=INFO: the lines with NET/Plugin, TUNER/Plugin and PROFILER/Plugin",
+    shows=(
+        "nccl_net_ofi_domain_get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid "
+        "argument",
+    ),
+    patterns=(
+        Pattern(
+            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)"
+            r"|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
+            FAIL,
+            "the network plugin reports an error: its endpoint, address or library does not work",
+            general=1,
+        ),
+        Pattern(
+            r"(?i:plugin|tuner|profiler|inspector|rocprofiler|NPKit|nvtx|RMA backend|No network devices|Network "
+            r"returned 0"
+            r"|Unknown device code)",
+            WARN,
+            "a plugin of NCCL reports an error, or cannot be used",
+            general=2,
+        ),
+    ),
+)
+COLLNET_FAILED = Card(
+    id="collnet-failed",
+    title="Reductions in the network (CollNet, SHARP) or in MSCCL do not work",
+    levels=(WARN,),
+    about="NCCL goes on with its own rings and trees where an offload does not start.",
+    remedy="NCCL_COLLNET_ENABLE=0, or check the SHARP daemon (sharpd, sharp_am) and the plugin's release",
+    shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
+    patterns=(
+        Pattern(
+            r"(?i:collnet|sharp|msccl|coll_net|proxyConnect: re(?:q|sp)Size)",
+            WARN,
+            "an offload of collectives does not work",
+            general=2,
+        ),
+    ),
+)
+GIN_FAILED = Card(
+    id="gin-failed",
+    title="Memory that kernels send from (GIN, windows, symmetric memory) cannot be used",
+    levels=(FAIL,),
+    about="Since 2.28 kernels can send by themselves from memory that all ranks registered in the same way.",
+    remedy="register the same sizes on all ranks in the same order; NCCL_GIN_ENABLE=0 or NCCL_WIN_ENABLE=0 as a test",
+    shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
+    patterns=(
+        Pattern(
+            r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]"
+            r"|Memory (?:resume|suspend)"
+            r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation "
+            r"found|signal|\bput\b|NVSHMEM|registration|regist(?:er|ration) )",
+            FAIL,
+            "memory for sending from kernels cannot be registered or used",
+            general=2,
+        ),
+    ),
+)
+INVALID_USAGE = Card(
+    id="invalid-usage",
+    title="The program calls NCCL with something that is not allowed",
+    levels=(FAIL,),
+    about="NCCL checks what it is given: pointers, devices, ranks, types, and communicators that are still alive.",
+    remedy=(
+        "look at the call that the line names, in the program: device, pointer, rank and the order of calls on each "
+        "rank"
+    ),
+    shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
+    patterns=(
+        Pattern(
+            r"(?i:argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank"
+            r"|device count|argument"
+            r"|config|comm\w*|usage|peer|color|count|value of|pointer|size|number of ranks|scope|parameter|handle"
+            r"|window|op\w*)\b"
+            r"|improper usage|has already been destroyed|ncclInvalid(?:Usage|Argument)|corrupted comm object|not "
+            r"initialized via"
+            r"|should be (?:positive|in)|must (?:be|pass)|before the previous operation|invalig|illegal to|not "
+            r"within valid range|cannot be captured|is NULL|too old\b|backwards compatible|too many async"
+            r"|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|cannot be called"
+            r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev"
+            r"|uninitialized)",
+            FAIL,
+            "the program calls NCCL in a way that is not allowed",
+            general=2,
+        ),
+    ),
+)
+SYSTEM_CALL_FAILED = Card(
+    id="system-call-failed",
+    title="A system call or a thread of NCCL failed",
+    levels=(FAIL,),
+    about="The line names the call and the reason that the kernel gives.",
+    remedy="look at the reason in the line: limits (ulimit -a), rights of the container, space of a file system",
+    shows=("proxy.cc:1600 NCCL WARN Call to pthread_create failed : Resource temporarily unavailable",),
+    patterns=(
+        Pattern(
+            r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap"
+            r"|unlink|could not map|unable to open"
+            r"|failed to (?:open|read|write|set cpu|get|create|close|load)|dlv?sym|message queue|random|unhandled "
+            r"system error|ncclSystemError|timed? ?out"
+            r"|shm(?:_open| close)|shared memory|gdr_|gdrcopy|\bUDS\b|pthread_join|join thread|ipcsocket|could not "
+            r"(?:open|read|retrieve|determine)|error reading|file descriptor)",
+            FAIL,
+            "a system call of NCCL failed",
+            general=2,
+        ),
+    ),
+)
+SOCKET_FAILED = Card(
+    id="socket-failed",
+    title="NCCL's sockets between ranks fail",
+    levels=(FAIL,),
+    about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
+    remedy="check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before",
+    sure="NCCL_DEBUG=INFO: 'Bootstrap : Using' of all ranks; railgauge cluster reach",
+    shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
+    patterns=(
+        Pattern(
+            r"(?i:socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
+            r"|network address|unique ?id|wrong magic)",
+            FAIL,
+            "NCCL's sockets between ranks fail",
+            general=2,
+        ),
+    ),
+)
+TOPOLOGY_UNUSABLE = Card(
+    id="topology-unusable",
+    title="NCCL does not understand the machine's topology",
+    levels=(FAIL,),
+    about="NCCL reads the machine from /sys, or from a topology file, and searches rings and trees in it.",
+    remedy="unset NCCL_TOPO_FILE and NCCL_GRAPH_FILE; check with railgauge topo lint; update NCCL for new machines",
+    sure="NCCL_TOPO_DUMP_FILE=topo.xml, then railgauge topo lint topo.xml",
+    shows=("graph/topo.cc:300 NCCL WARN Could not find NET with id 3",),
+    patterns=(
+        Pattern(
+            r"(?i:(?:^|/)graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"
+            r"|\bnics?\b|\bxml"
+            r"|system hostHashes|intra ?(?:node|proc|ranks)|local ?rank|nLocals|channels? upper)",
+            FAIL,
+            "NCCL does not understand the machine's topology or finds no channels in it",
+            general=2,
+        ),
+    ),
+)
+RAS_TROUBLE = Card(
+    id="ras-trouble",
+    title="NCCL's RAS service reports trouble of its own",
+    levels=(INFO,),
+    about="RAS watches a job beside its collectives; what fails in it does not stop the job.",
+    shows=("ras/ras.cc:400 NCCL WARN RAS thread terminating",),
+    patterns=(
+        Pattern(
+            r"(?i:\bras\b|\bras/|ras_|^ras)", INFO, "RAS, which watches the job, has trouble of its own", general=2
+        ),
+    ),
+)
+NCCL_INTERNAL = Card(
+    id="nccl-internal",
+    title="A check inside NCCL failed",
+    levels=(FAIL,),
+    about=(
+        "NCCL found its own state wrong: memory that was overwritten, ranks that disagree, or a fault of the release."
+    ),
+    remedy="look at the first message of all ranks; update NCCL; report it with the logs of all ranks",
+    shows=("proxy.cc:300 NCCL WARN Active list loop at element 3",),
+    patterns=(
+        Pattern(
+            r"(?i:internal error|ncclInternalError|internal check failed|list loop|pool|proxy|out of bounds?|has bugs"
+            r"|unknown (?:device|error|command|proto\w*|algo\w*|type|op\w*)"
+            r"|unexpected|inconsistent|mismatch|corrupt|clique|refcn?t|\bkernel\b|enqueue|\bplan\b|no algorithm"
+            r"|\bwork\b|mixed|overflow|bug\b"
+            r"|multiple (?:ends|starts)|group creation|not aligned|strong stream|stream is not|async ?job|PARAM:"
+            r"|allgather|exchange|node of type|channels?\b)",
+            FAIL,
+            "a check inside NCCL failed",
+            general=2,
+        ),
+    ),
+)
+NCCL_ABORTING = Card(
+    id="nccl-aborting",
+    title="Parts of NCCL report that another part, or another rank, failed",
+    levels=(INFO, FAIL),
+    about="Threads and ranks that wait for one that failed report it too; only the first error in time is the cause.",
+    remedy="find the first WARN in time, over the logs of all ranks; it is not in this log if nothing else was found",
+    shows=(
+        "proxy.cc:1300 NCCL WARN Socket recv failed while polling for opId=0x7f",
+        "proxy.cc:1500 NCCL WARN [Proxy Service 3] Failed to execute operation Connect from rank 3, retcode 2",
+    ),
+    patterns=(
+        Pattern(
+            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
+            r"type from"
+            r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "
+            r"encountered a fatal"
+            r"|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError|ncclProxy(?:Call|Client)\w* call"
+            r"|ncclProxyClient"
+            r"|Accept failed|closing (?:message queue|connection)|cleanup (?:callback|comm)|socket progress error"
+            r"|Your program may be hanging",
+            FAIL,
+            "a part of NCCL reports that another part or rank failed",
+            general=1,
+            follows=True,
+        ),
+    ),
+)
+JOB_FAILED = Card(
+    id="job-failed",
+    title="The log ends in an error, or a program reports one",
+    levels=(INFO, FAIL),
+    about=(
+        "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the "
+        "cause: it "
+        "stands in an earlier line, or in the log of another rank."
+    ),
+    remedy="run with NCCL_DEBUG=WARN and read the first WARN in time, over the logs of all ranks",
+    shows=(
+        "run.cu:99: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details)'",
+    ),
+    patterns=(
+        Pattern(
+            r"Test (?:NCCL|CUDA) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError|nccl(?:Unhandled\w+"
+            r"|System|Internal|Remote)Error"
+            r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
+            r"|ncclCommAbort"
+            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",
+            FAIL,
+            "a program reports that NCCL or a rank failed",
+            general=1,
+            follows=True,
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A log beside the machine that it is from: fewer channels than it allows, and settings that harm it."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.channels.graph import Graph, Policy
+from railgauge.topo.channels.search import search
+from railgauge.topo.errors import Error
+from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
+from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
+from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.settings.judgement import judge
+from railgauge.topo.findings.settings.verdict import SettingVerdict
+from railgauge.topo.jobs.logs.log import Log, Search
+from railgauge.topo.jobs.logs.words import named
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.graph.peer_status import denied_pairs
+
+RING = 4  # NCCL_TOPO_PATTERN_RING
+TREES = (1, 2, 3)
+LOSS = 0.95  # of the bandwidth: what is above differs by rounding
+
+
+def beside(log: Log, machine: Machine) -> Iterator[Finding]:
+    """What was chosen beside NCCL's choice and the best; the settings of the log as `env` judges them."""
+    yield from _channels(log, machine)
+    yield from _settings(log, machine)
+
+
+def _channels(log: Log, machine: Machine) -> Iterator[Finding]:
+    found = {rank.bus_id for rank in log.ranks.values() if rank.bus_id}
+    gpus = {gpu.id.rpartition("-")[2] for gpu in machine.system.gpus}
+    if not log.searches or not gpus or (found and found != gpus):
+        return  # of some of its GPUs alone, or of another machine
+    nodes = max(log.nodes.values(), default=2 if log.on_several_nodes else 1)
+    denied = denied_pairs(machine.system, machine.reader)
+    try:
+        nccl, best = (
+            search(machine.system, nodes=nodes, policy=one, denied=denied) for one in (Policy.NCCL, Policy.BEST)
+        )
+    except Error:
+        return  # no such graph on this machine, as `graph search` says
+    for one in log.searches:
+        if one.pattern == RING:
+            yield from _compared(log, one, "ring", nccl.ring, best.ring, nodes)
+        elif one.pattern in TREES:
+            yield from _compared(log, one, "tree", nccl.tree, best.tree, nodes)
+
+
+def _compared(log: Log, one: Search, name: str, nccl: Graph, best: Graph, nodes: int) -> Iterator[Finding]:
+    speed = one.intra if nodes == 1 else min(one.intra, one.inter)
+    if one.channels * speed >= LOSS * nccl.total(nodes):
+        return
+    said = f"{name} on {named([one.host])}: {one.channels} x {speed:g} GB/s was chosen"
+    allowed = f"{_figures(nccl, nodes)} is what NCCL finds on this machine, {_figures(best, nodes)} the best"
+    file = next(iter(log.topology_files), "")
+    why = f"; the log took the machine from {file}" if file else ""
+    evidence = {
+        "channels": one.channels,
+        "gb_per_s": speed,
+        "nccl": {"channels": len(nccl.channels), "gb_per_s": nccl.total(nodes)},
+        "best": {"channels": len(best.channels), "gb_per_s": best.total(nodes)},
+    }
+    yield FEWER_CHANNELS.finding(Level.WARN, f"{one.host} {name}", f"{said}; {allowed}{why}", evidence=evidence)
+
+
+def _figures(graph: Graph, nodes: int) -> str:
+    return f"{len(graph.channels)} x {graph.total(nodes) / len(graph.channels):g} GB/s"
+
+
+def _settings(log: Log, machine: Machine) -> Iterator[Finding]:
+    """Settings of the log that `env` calls harmful on the machine."""
+    if machine.facts is None:
+        return
+    one_value = {name: next(iter(values)) for name, values in log.settings.items() if len(values) == 1}
+    settings = tuple(Setting(name=name, value=value, origin=ENVIRONMENT) for name, value in one_value.items())
+    under = machine.under(settings)
+    for setting in settings:
+        opinion = judge(under, setting).opinion
+        if opinion.verdict is SettingVerdict.HARMFUL:
+            message = f"{setting.name}={setting.value} on this machine: {opinion.why}"
+            yield NCCL_SETTING_HARMFUL.finding(Level.WARN, setting.name, message)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a log ends: whether its last lines are an error, of whichever program."""
+
+import re
+
+from railgauge.topo.jobs.logs.line import messages
+
+LAST_BYTES = 1 << 14
+LAST_LINES = 40
+MOST_ENDINGS = 1 << 10  # files whose ends are kept
+NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:: *\S|$)")
+"""An exception by its name, as Python, C++ and Java print it."""
+OTHER = re.compile(
+    r"Traceback \(most recent|Segmentation fault|core dumped|\bAborted\b|\bKilled\b|OOMKilled|terminate called"
+    r"|[Ee]xit(?:ed|ing)?(?: ?with)?(?: a)?(?: non-?zero)?(?: exit)?(?: ?status| ?code| ?value)? *[:=]? *\(?-?[1-9]"
+    r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\bE[0-9]{4} [0-9:.]+|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT|CANCELLED"
+    r"|exited on signal|Signal: \w|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
+)
+RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
+"""A function of NCCL that hands an error on; 7 is ncclInProgress."""
+NO_ERROR = re.compile(r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate")
+
+
+def error_at_end(tail: bytes) -> str:
+    """The line of a log's last bytes that names the error best; "" if it does not end in one."""
+    lines = [line for raw in tail.split(b"\n") for line in messages(raw) if line.text][-LAST_LINES:]
+    texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
+    foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
+    for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
+        if found := [text for text in among if pattern.search(text)]:
+            return found[0]
+    return ""

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interfaces in a log: those of the bootstrap and of data over sockets, and whether other nodes reach them."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from railgauge.topo.findings.cards.network import PORTS_BLOCKED, SOCKET_IFNAME_VIRTUAL
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.logs.log import Log
+from railgauge.topo.jobs.logs.words import named
+
+VIRTUAL = re.compile(
+    r"(?:docker|virbr|veth|cni|flannel|br-|cali|tailscale|lxc|lxd|tunl|kube|podman|vmnet|vnet|tap|weave|cilium|wg|zt|dummy)\S*|lo"
+)
+"""Interfaces that do not reach other nodes."""
+LOOPBACK = "lo"
+
+
+def interfaces(log: Log) -> Iterator[Finding]:
+    """Interfaces that no other node reaches, and those of different networks."""
+    if log.on_one_node:
+        return
+    yield from _bootstraps(log)
+    yield from _data(log)
+    yield from _subnets(log)
+
+
+def _bootstraps(log: Log) -> Iterator[Finding]:
+    for host, chosen in sorted(log.bootstraps.items()):
+        name, _, address = chosen.partition(" ")
+        if (why := _unreachable(name, address)) and (name != LOOPBACK or len(log.hosts) > 1):
+            level = Level.FAIL if len(log.hosts) > 1 else Level.WARN
+            message = f"{named([host])} uses {chosen} for the bootstrap, {why}"
+            if level is Level.WARN:
+                message += "; with ranks on other hosts the job hangs here"
+            yield SOCKET_IFNAME_VIRTUAL.finding(level, host, message)
+
+
+def _data(log: Log) -> Iterator[Finding]:
+    """Interfaces that sockets may use for data, where they are used or a rank could not connect to one."""
+    by_socket = any(one.via.startswith("NET/Socket") for one, _ in log.connections.traffic())
+    blocked = [seen.text for seen in log.sightings.values() if seen.entry.card is PORTS_BLOCKED]
+    for host, networks in sorted(log.devices.items()):
+        for device in networks.get("Socket", ()):
+            name, _, rest = device.partition(":")
+            address = rest.partition("<")[0]
+            why = _unreachable(name, address)
+            failed = any(address and address in text for text in blocked)
+            if why and name != LOOPBACK and (failed or by_socket or len(log.hosts) > 1):
+                message = f"{named([host])} uses {name} {address} for data, {why}"
+                message += ": a rank could not connect to it" if failed else ""
+                yield SOCKET_IFNAME_VIRTUAL.finding(Level.FAIL if failed else Level.WARN, f"{host} {name}", message)
+
+
+def _unreachable(name: str, address: str) -> str:
+    """Why other nodes do not reach an interface; "" if nothing speaks against it."""
+    if VIRTUAL.fullmatch(name):
+        return "an interface that other nodes do not reach"
+    ip = _ip(address)
+    return "whose address is link-local" if ip is not None and ip.is_link_local else ""
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def _subnets(log: Log) -> Iterator[Finding]:
+    """Hosts whose bootstrap is in other networks: by the first 16 bits, as the log has no masks."""
+    places: dict[str, list[str]] = {}
+    for host, chosen in sorted(log.bootstraps.items()):
+        name, _, address = chosen.partition(" ")
+        ip = _ip(address)
+        if isinstance(ip, ipaddress.IPv4Address) and not _unreachable(name, address):
+            places.setdefault(f"{'.'.join(address.split('.')[:2])}.x.x", []).append(f"{host} {name}")
+    if len(places) > 1:
+        parts = "; ".join(f"{net} on {named(hosts)}" for net, hosts in places.items())
+        message = (
+            f"the bootstrap uses interfaces of different networks: {parts}; without a route between them the job hangs"
+        )
+        yield SOCKET_IFNAME_VIRTUAL.finding(Level.WARN, "networks", message)
