@@ -56,7 +56,7 @@ def test_a_matrix_for_each_transport_and_quantity():
         assert [cells[rank][rank] for rank in range(3)] == ["-"] * 3
         assert all(float(cell) > 0 for row, line in enumerate(cells) for at, cell in enumerate(line) if row != at)
     assert "of the predicted" in out
-    assert re.search(r"^UNKNOWN slow-link: bandwidth: ", out, re.MULTILINE)
+    assert re.search(r"^UNKNOWN slow-link: SHM: bandwidth: ", out, re.MULTILINE)
 
 
 def test_the_document_has_both_directions_of_every_pair():
