@@ -18,10 +18,11 @@ from railgauge.topo.xml.topology_file import is_rccl
 
 def _check(file: Machine) -> Iterator[Finding]:
     told: set[str] = set()
+    more = RCCL_ATTRIBUTES if is_rccl(file.topology) else {}
     for placed in as_written(file).elements:
         strangers = [inner for outer, inner in pairwise((*placed.around, placed.element)) if _skipped(inner, outer)]
         if not strangers:
-            yield from _attributes(placed, told, RCCL_ATTRIBUTES if is_rccl(file.topology) else {})
+            yield from _attributes(placed, told, more)
         elif strangers[0] is placed.element:
             yield from _element(placed, told)
 
