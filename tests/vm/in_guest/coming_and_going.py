@@ -18,7 +18,7 @@ from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.xml import topology_file
 
-SCANS = 25
+SCANS = 10
 PAUSES_S = (0.0, 0.01, 0.03, 0.002, 0.06)
 
 
