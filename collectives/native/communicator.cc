@@ -28,8 +28,8 @@ struct Communicator::Share {
   std::size_t start, count;
 };
 
-Communicator::Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,
-                           Options options)
+Communicator::Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
+                           RankConnections wiring, Options options)
     : rank_(rank),
       ranks_(ranks),
       wiring_(std::move(wiring)),
@@ -85,8 +85,8 @@ bool Communicator::has_hierarchy(Collective collective) const {
   }
 }
 
-void Communicator::choose(Collective collective, std::vector<Choice> choices) {
-  for (const Choice& choice : choices) {
+void Communicator::choose(Collective collective, std::vector<AlgorithmChoice> choices) {
+  for (const AlgorithmChoice& choice : choices) {
     if (!connected(collective, choice.algorithm)) {
       throw Error(ErrorCode::kInvalid, "this communicator does not have that algorithm");
     }
@@ -94,19 +94,20 @@ void Communicator::choose(Collective collective, std::vector<Choice> choices) {
   choices_[static_cast<int>(collective)] = std::move(choices);
 }
 
-Choice Communicator::choice(const Operation& operation) const {
+AlgorithmChoice Communicator::choice(const Operation& operation) const {
   const auto& choices = choices_[static_cast<int>(operation.collective)];
   if (choices.empty()) {
     throw Error(ErrorCode::kInvalid, "no algorithm was set for this collective");
   }
   const std::size_t bytes = operation.bytes(ranks_);
-  auto found = std::find_if(choices.begin(), choices.end() - 1,
-                            [&](const Choice& choice) { return bytes <= choice.up_to_bytes; });
+  auto found = std::find_if(choices.begin(), choices.end() - 1, [&](const AlgorithmChoice& choice) {
+    return bytes <= choice.up_to_bytes;
+  });
   return *found;
 }
 
 void Communicator::run(const Operation& operation) {
-  const Choice how = how_to_run(operation);
+  const AlgorithmChoice how = how_to_run(operation);
   const Subject subject = begin(operation, how);
   if (!run_zero_copy(operation, subject)) run_by(how, operation, subject);
   end();
@@ -116,15 +117,15 @@ void Communicator::barrier() {
   std::byte one{};
   const Operation told{Collective::kBarrier, &one, &one, 0, Dtype::kUint8, Redop::kMax, 0};
   const Operation done{Collective::kAllReduce, &one, &one, 1, Dtype::kUint8, Redop::kMax, 0};
-  const Choice how = how_to_run(done);
+  const AlgorithmChoice how = how_to_run(done);
   const Subject subject = begin(told, how);
   run_by(how, done, subject);
   end();
 }
 
-Choice Communicator::how_to_run(const Operation& operation) const {
+AlgorithmChoice Communicator::how_to_run(const Operation& operation) const {
   if (ranks_ == 1) return {0, Algorithm::kAlone, 0};
-  const Choice how = choice(operation);
+  const AlgorithmChoice how = choice(operation);
   if (how.algorithm == Algorithm::kPairs && wiring_.pairs.empty()) {
     throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
                                          " needs pairs, which are not connected");
@@ -132,7 +133,8 @@ Choice Communicator::how_to_run(const Operation& operation) const {
   return how;
 }
 
-void Communicator::run_by(const Choice& how, const Operation& operation, const Subject& subject) {
+void Communicator::run_by(const AlgorithmChoice& how, const Operation& operation,
+                          const Subject& subject) {
   switch (how.algorithm) {
     case Algorithm::kAlone:
       return run_alone(operation);
@@ -154,7 +156,7 @@ void Communicator::run_by(const Choice& how, const Operation& operation, const S
   }
 }
 
-Subject Communicator::begin(const Operation& operation, const Choice& choice) {
+Subject Communicator::begin(const Operation& operation, const AlgorithmChoice& choice) {
   const auto sequence = static_cast<std::uint32_t>(recorder_.begun() + 1);
   const Subject subject = subject_of(operation, choice.algorithm, sequence, history_);
   history_ = history_after(history_, subject);
@@ -201,7 +203,8 @@ bool Communicator::run_zero_copy(const Operation& operation, const Subject& subj
   return true;
 }
 
-void Communicator::run_direct(const Operation& o, const Choice& choice, const Subject& subject) {
+void Communicator::run_direct(const Operation& o, const AlgorithmChoice& choice,
+                              const Subject& subject) {
   const bool stream = streams(o, options_.stream_bytes),
              two_shot = choice.algorithm == Algorithm::kTwoShot;
   const Direct direct(*wiring_.segment, waiting_, o, subject, choice.protocol, stream);
@@ -239,7 +242,8 @@ void Communicator::run_direct(const Operation& o, const Choice& choice, const Su
   if (stream) stream_fence();
 }
 
-void Communicator::run_channels(const Operation& o, const Choice& choice, const Subject& subject) {
+void Communicator::run_channels(const Operation& o, const AlgorithmChoice& choice,
+                                const Subject& subject) {
   const std::size_t element = o.element_bytes(), line = 64 / element;
   const bool stream = streams(o, options_.stream_bytes),
              tree = choice.algorithm == Algorithm::kTree;

@@ -25,7 +25,7 @@
 namespace railgauge {
 
 // How operations of up to `up_to_bytes` are run.
-struct Choice {
+struct AlgorithmChoice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
   int channels;  // of a ring or tree, at most as many as there are
@@ -34,7 +34,7 @@ struct Choice {
 
 // What a rank does in a timed exchange with another one. The numbers are part of the Python binding
 // (collectives/link/pair_connection.py).
-enum class Traffic : int {
+enum class ExchangeRole : int {
   kSend,  // message after message; the other one receives
   kReceive,
   kBoth,  // at once; the other one too
@@ -44,7 +44,7 @@ enum class Traffic : int {
 inline constexpr int kTraffics = 5;
 
 // A rank's connections; a missing part cannot be chosen.
-struct Wiring {
+struct RankConnections {
   std::vector<RingChannel> rings;
   std::vector<TreeChannel> trees;
   std::shared_ptr<shm::SharedSegment> segment;  // of this host's ranks
@@ -61,7 +61,7 @@ class Communicator {
     std::size_t stream_bytes;  // results this large, out of place, bypass the caches
   };
 
-  Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,
+  Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, RankConnections wiring,
                Options options);
 
   int rank() const { return rank_; }
@@ -69,7 +69,7 @@ class Communicator {
 
   // Sets how a collective is run, by size: the first choice that covers the size, else the last.
   // Throws Error(kInvalid) for algorithms that are not connected.
-  void choose(Collective collective, std::vector<Choice> choices);
+  void choose(Collective collective, std::vector<AlgorithmChoice> choices);
   // Sets from which sizes it is checked whether it can run on the arrays in place.
   void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
     zero_copy_[static_cast<int>(collective)] = sizes;
@@ -90,7 +90,7 @@ class Communicator {
   // the counterpart: `ahead`, and then `times` timed ones. Returns the seconds of one of the
   // latter, including the answer; from when both ranks were ready (if some went first) until all
   // had arrived.
-  double time_pair(int peer, Traffic traffic, const std::byte* source, std::byte* destination,
+  double time_pair(int peer, ExchangeRole traffic, const std::byte* source, std::byte* destination,
                    std::size_t bytes, int ahead, int times);
 
   // Whether an operation has started and not ended: it is running, or it failed and no rank can
@@ -98,7 +98,7 @@ class Communicator {
   bool is_amid() const { return amid_; }
 
   // How an operation is run, with the channels that it uses.
-  Choice choice(const Operation& operation) const;
+  AlgorithmChoice choice(const Operation& operation) const;
 
   // For other threads: the last operations, the last of which may be running, and what it waits
   // for.
@@ -107,13 +107,15 @@ class Communicator {
 
  private:
   struct Share;
-  Choice how_to_run(const Operation& operation) const;
-  Subject begin(const Operation& operation, const Choice& choice);
-  void run_by(const Choice& choice, const Operation& operation, const Subject& subject);
+  AlgorithmChoice how_to_run(const Operation& operation) const;
+  Subject begin(const Operation& operation, const AlgorithmChoice& choice);
+  void run_by(const AlgorithmChoice& choice, const Operation& operation, const Subject& subject);
   void end();
   void run_alone(const Operation& operation);
-  void run_direct(const Operation& operation, const Choice& choice, const Subject& subject);
-  void run_channels(const Operation& operation, const Choice& choice, const Subject& subject);
+  void run_direct(const Operation& operation, const AlgorithmChoice& choice,
+                  const Subject& subject);
+  void run_channels(const Operation& operation, const AlgorithmChoice& choice,
+                    const Subject& subject);
   void run_recursive(const Operation& operation, bool doubling, const Subject& subject);
   void run_hierarchical(const Operation& operation, const Subject& subject);
   void run_pairs(const Operation& operation, const Subject& subject);
@@ -131,10 +133,10 @@ class Communicator {
   }
 
   int rank_, ranks_;
-  Wiring wiring_;
+  RankConnections wiring_;
   Options options_;
   Waiting waiting_;
-  std::vector<Choice> choices_[kCollectives];
+  std::vector<AlgorithmChoice> choices_[kCollectives];
   ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
   std::vector<std::byte> scratch_;

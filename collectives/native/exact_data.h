@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Pattern of kind exact: integers whose every reduction is exact in the dtype, whatever part of
-// the ranks comes first.
+// A DataPattern of kind exact: integers whose every reduction is exact in the dtype, whatever part
+// of the ranks comes first.
 #pragma once
 
 #include <type_traits>
@@ -69,7 +69,7 @@ class ExactData {
   using Block = ExactBlock<!std::is_unsigned_v<T>>;
 
  public:
-  explicit ExactData(const Pattern& pattern)
+  explicit ExactData(const DataPattern& pattern)
       : ranks_(pattern.ranks), op_(pattern.op), seed_(pattern.seed), active_(pattern.ranks) {
     const ExactRange range = exact_range(pattern.dtype);
     scale_ = range.scale;

@@ -19,9 +19,9 @@ constexpr std::size_t kDoublingBytes = 64 << 10;
 
 // A part of the data for each position that takes part across, and the same part of every part at
 // a time: piece `at` of a part is its elements [at, at + step).
-class Rails {
+class RailParts {
  public:
-  Rails(std::size_t count, int rails, std::size_t element)
+  RailParts(std::size_t count, int rails, std::size_t element)
       : turn_(0, count, rails, element), rails_(rails) {}
 
   int count() const { return rails_; }
@@ -41,7 +41,7 @@ class Rails {
 };
 
 // Every rank posts all parts; each that takes part reduces its own into `into`.
-void reduce_parts(const Stages& stages, const Rails& rails, const std::byte* source,
+void reduce_parts(const Stages& stages, const RailParts& rails, const std::byte* source,
                   std::byte* into) {
   Direct& direct = stages.direct;
   const std::size_t element = direct.element, chunk = direct.chunk(rails.count());
@@ -80,7 +80,7 @@ void reduce_parts(const Stages& stages, const Rails& rails, const std::byte* sou
 }
 
 // Each that takes part posts its own part of `from`; all parts are copied to `into`, unless null.
-void gather_parts(const Stages& stages, const Rails& rails, const std::byte* from,
+void gather_parts(const Stages& stages, const RailParts& rails, const std::byte* from,
                   std::byte* into) {
   Direct& direct = stages.direct;
   const std::size_t element = direct.element, chunk = direct.chunk();
@@ -134,7 +134,7 @@ int Hosts::of(int rank) const {
 
 void hierarchical_all_reduce(const Stages& stages, const std::byte* source, std::byte* destination,
                              std::size_t count) {
-  const Rails rails(count, stages.hosts.rails(), stages.direct.element);
+  const RailParts rails(count, stages.hosts.rails(), stages.direct.element);
   reduce_parts(stages, rails, source, destination);
   const Part own = rails.part(stages.direct.position);
   if (own.count) stages.across.run(across_all_reduce(stages.across, count, own), destination);
@@ -143,7 +143,7 @@ void hierarchical_all_reduce(const Stages& stages, const std::byte* source, std:
 
 void hierarchical_broadcast(const Stages& stages, const std::byte* source, std::byte* destination,
                             std::size_t count, int root) {
-  const Rails rails(count, stages.hosts.rails(), stages.direct.element);
+  const RailParts rails(count, stages.hosts.rails(), stages.direct.element);
   const int from = stages.hosts.of(root);
   const bool has_root = from == stages.hosts.own;
   if (has_root) direct_broadcast(stages.direct, source, destination, count, root);
@@ -162,7 +162,7 @@ void hierarchical_reduce(const Stages& stages, const std::byte* source, std::byt
   std::byte* scratch = stages.across.scratch(std::min(count, most) * element);
   for (std::size_t at = 0; at < count; at += most) {
     const std::size_t some = std::min(most, count - at);
-    const Rails rails(some, stages.hosts.rails(), element);
+    const RailParts rails(some, stages.hosts.rails(), element);
     reduce_parts(stages, rails, source + at * element, scratch);
     const Part own = rails.part(stages.direct.position);
     if (own.count) {

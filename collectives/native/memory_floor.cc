@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "collectives/native/reduce.h"
+#include "transports/native/clock.h"
 
 namespace railgauge {
 
@@ -41,7 +42,6 @@ double memory_floor(const std::byte* source, std::size_t source_bytes, std::byte
     read_only(source + both, source_bytes - both);
     std::memset(destination + both, 0, destination_bytes - both);
   };
-  using Clock = std::chrono::steady_clock;
   const int each = std::max(1, times / kBatches);
   double best = std::numeric_limits<double>::infinity();
   for (int batch = 0; batch < 2 * kBatches; ++batch) {

@@ -14,18 +14,19 @@ class TimedPair {
   TimedPair(const Pair& pair, std::uint32_t tag, std::size_t channel, Waiting& waiting)
       : pair_(pair), tag_(tag), channel_(channel), waiting_(waiting) {}
 
-  void once(Traffic traffic, const std::byte* source, std::byte* destination, std::size_t bytes) {
+  void once(ExchangeRole traffic, const std::byte* source, std::byte* destination,
+            std::size_t bytes) {
     switch (traffic) {
-      case Traffic::kSend:
+      case ExchangeRole::kSend:
         return send(source, bytes);
-      case Traffic::kReceive:
+      case ExchangeRole::kReceive:
         return receive(destination, bytes);
-      case Traffic::kBoth:
+      case ExchangeRole::kBoth:
         return both(source, destination, bytes);
-      case Traffic::kAsk:
+      case ExchangeRole::kAsk:
         send(source, bytes);
         return receive(destination, bytes);
-      case Traffic::kAnswer:
+      case ExchangeRole::kAnswer:
         receive(destination, bytes);
         return send(source, bytes);
     }
@@ -61,7 +62,7 @@ class TimedPair {
 
 }  // namespace
 
-double Communicator::time_pair(int peer, Traffic traffic, const std::byte* source,
+double Communicator::time_pair(int peer, ExchangeRole traffic, const std::byte* source,
                                std::byte* destination, std::size_t bytes, int ahead, int times) {
   if (peer < 0 || peer >= static_cast<int>(wiring_.pairs.size()) || !wiring_.pairs[peer].to) {
     throw Error(ErrorCode::kInvalid, "this rank has no connection with that one");
@@ -75,7 +76,7 @@ double Communicator::time_pair(int peer, Traffic traffic, const std::byte* sourc
   const auto before = std::chrono::steady_clock::now();
   for (int i = 0; i < times; ++i) messages.once(traffic, source, destination, bytes);
   // Sent data has arrived when the other rank is here too; an answer shows that by itself.
-  if (traffic == Traffic::kSend || traffic == Traffic::kReceive) {
+  if (traffic == ExchangeRole::kSend || traffic == ExchangeRole::kReceive) {
     messages.meet(source, destination);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;

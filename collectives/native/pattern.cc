@@ -11,7 +11,7 @@ namespace railgauge {
 namespace {
 
 // The part of a block that lies within the elements asked for.
-struct Part {
+struct BlockStretch {
   std::uint64_t block;
   std::size_t skipped;  // elements of the block before it
   std::size_t at;       // its place in the data
@@ -23,7 +23,8 @@ void each_part(std::size_t count, std::uint64_t first, Visit visit) {
   for (std::size_t at = 0; at < count;) {
     std::uint64_t index = first + at;
     std::size_t skipped = index % kPatternBlock;
-    Part part{index / kPatternBlock, skipped, at, std::min(kPatternBlock - skipped, count - at)};
+    BlockStretch part{index / kPatternBlock, skipped, at,
+                      std::min(kPatternBlock - skipped, count - at)};
     visit(part);
     at += part.count;
   }
@@ -34,7 +35,7 @@ void note(Verdict& verdict, std::size_t index, double expected, double got, doub
 }
 
 template <class T>
-void compare(const T* expected, const T* got, const Part& part, Verdict& verdict) {
+void compare(const T* expected, const T* got, const BlockStretch& part, Verdict& verdict) {
   if (std::memcmp(expected, got, part.count * sizeof(T)) == 0) return;
   for (std::size_t i = 0; i < part.count; ++i) {
     if (std::memcmp(&expected[i], &got[i], sizeof(T)) == 0) continue;
@@ -44,9 +45,10 @@ void compare(const T* expected, const T* got, const Part& part, Verdict& verdict
 }
 
 template <class T>
-void compare_within(const Reference* references, const T* got, const Part& part, Verdict& verdict) {
+void compare_within(const ExpectedSum* references, const T* got, const BlockStretch& part,
+                    Verdict& verdict) {
   for (std::size_t i = 0; i < part.count; ++i) {
-    const Reference& reference = references[i];
+    const ExpectedSum& reference = references[i];
     const auto value = static_cast<double>(value_of(got[i]));
     if (reference.allows(value)) continue;
     note(verdict, part.at + i, reference.exact, value,
@@ -56,23 +58,23 @@ void compare_within(const Reference* references, const T* got, const Part& part,
 
 }  // namespace
 
-void fill_pattern(const Pattern& pattern, int rank, void* data, std::size_t count,
+void fill_pattern(const DataPattern& pattern, int rank, void* data, std::size_t count,
                   std::uint64_t first) {
   with_data(pattern, [&]<class T>(const auto& source, T) {
     T values[kPatternBlock];
-    each_part(count, first, [&](const Part& part) {
+    each_part(count, first, [&](const BlockStretch& part) {
       source.input_block(rank, part.block, values);
       std::memcpy(static_cast<T*>(data) + part.at, values + part.skipped, part.count * sizeof(T));
     });
   });
 }
 
-Verdict check_copied(const Pattern& pattern, int rank, const void* data, std::size_t count,
+Verdict check_copied(const DataPattern& pattern, int rank, const void* data, std::size_t count,
                      std::uint64_t first) {
   Verdict verdict{};
   with_data(pattern, [&]<class T>(const auto& source, T) {
     T expected[kPatternBlock];
-    each_part(count, first, [&](const Part& part) {
+    each_part(count, first, [&](const BlockStretch& part) {
       source.input_block(rank, part.block, expected);
       compare(expected + part.skipped, static_cast<const T*>(data) + part.at, part, verdict);
     });
@@ -80,15 +82,15 @@ Verdict check_copied(const Pattern& pattern, int rank, const void* data, std::si
   return verdict;
 }
 
-Verdict check_reduced(const Pattern& pattern, const void* data, std::size_t count,
+Verdict check_reduced(const DataPattern& pattern, const void* data, std::size_t count,
                       std::uint64_t first) {
   Verdict verdict{};
   with_data(pattern, [&]<class T>(const auto& source, T) {
     auto* got = static_cast<const T*>(data);
-    each_part(count, first, [&](const Part& part) {
+    each_part(count, first, [&](const BlockStretch& part) {
       if constexpr (requires { source.reference_block(0, nullptr); }) {
         if (source.bounded()) {
-          Reference references[kPatternBlock];
+          ExpectedSum references[kPatternBlock];
           source.reference_block(part.block, references);
           return compare_within(references + part.skipped, got + part.at, part, verdict);
         }

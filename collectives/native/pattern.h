@@ -21,7 +21,7 @@ namespace railgauge {
 // The numbers are part of the Python binding (collectives/dtype.py).
 enum class PatternKind : int { kExact, kRandom };
 
-struct Pattern {
+struct DataPattern {
   int ranks;
   Dtype dtype;
   Redop op;
@@ -30,7 +30,7 @@ struct Pattern {
 };
 
 // Writes elements `first` to `first + count` of rank `rank`'s input.
-void fill_pattern(const Pattern& pattern, int rank, void* data, std::size_t count,
+void fill_pattern(const DataPattern& pattern, int rank, void* data, std::size_t count,
                   std::uint64_t first = 0);
 
 struct Verdict {
@@ -41,11 +41,11 @@ struct Verdict {
 };
 
 // Compares every element with the expected reduction over all ranks at `first` and after.
-Verdict check_reduced(const Pattern& pattern, const void* data, std::size_t count,
+Verdict check_reduced(const DataPattern& pattern, const void* data, std::size_t count,
                       std::uint64_t first = 0);
 
 // Compares every element, bit by bit, with what fill_pattern writes.
-Verdict check_copied(const Pattern& pattern, int rank, const void* data, std::size_t count,
+Verdict check_copied(const DataPattern& pattern, int rank, const void* data, std::size_t count,
                      std::uint64_t first = 0);
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Pattern's data as made and checked: blocks of it on the host, single elements anywhere.
+// A DataPattern's data as made and checked: blocks of it on the host, single elements anywhere.
 #pragma once
 
 #include "collectives/native/exact_data.h"
@@ -9,7 +9,7 @@ namespace railgauge {
 
 // Calls visit with the pattern's data, an ExactData<T> or RandomData<T>, and a T.
 template <class T, class Visit>
-void with_kind(const Pattern& pattern, Visit visit) {
+void with_kind(const DataPattern& pattern, Visit visit) {
   if (pattern.kind == PatternKind::kExact) {
     visit(ExactData<T>(pattern), T{});
   } else {
@@ -18,7 +18,7 @@ void with_kind(const Pattern& pattern, Visit visit) {
 }
 
 template <class Visit>
-void with_data(const Pattern& pattern, Visit visit) {
+void with_data(const DataPattern& pattern, Visit visit) {
   switch (pattern.dtype) {
     case Dtype::kFloat16:
       return with_kind<Float16>(pattern, visit);

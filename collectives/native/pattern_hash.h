@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random bits that depend on place: what a Pattern's data is made of. They are those of an index
-// alone, so that any part can be made anywhere; blocks have a salt, so that loops over a block are
-// short and vectorise. All is constexpr, so that GPUs' compilers take it too.
+// Random bits that depend on place: what a DataPattern's data is made of. They are those of an
+// index alone, so that any part can be made anywhere; blocks have a salt, so that loops over a
+// block are short and vectorise. All is constexpr, so that GPUs' compilers take it too.
 #pragma once
 
 #include <cstddef>

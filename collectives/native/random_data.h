@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Pattern of kind random.
+// A DataPattern of kind random.
 //
 // The bound for a sum of floats: each addition rounds once, so after at most n - 1 of them, in
 // whatever order, a term carries n - 1 factors 1 + d with |d| <= u, and
@@ -159,7 +159,7 @@ struct ExactSum {
 };
 
 // The exact sum or average, and how far a computed one may be off.
-struct Reference {
+struct ExpectedSum {
   double exact, tolerance;
 
   constexpr bool allows(double got) const {  // false for a NaN
@@ -172,7 +172,7 @@ class RandomData {
   static constexpr bool kIsFloat = !std::is_integral_v<T>;
 
  public:
-  explicit RandomData(const Pattern& pattern)
+  explicit RandomData(const DataPattern& pattern)
       : ranks_(pattern.ranks), op_(pattern.op), seed_(pattern.seed) {
     if constexpr (kIsFloat) {
       using Format = FloatFormat<T>;
@@ -208,7 +208,7 @@ class RandomData {
     for (int rank = 1; rank < ranks_; ++rank) sum = combined(sum, input(rank, index));
     return result(sum);
   }
-  constexpr Reference reference(std::uint64_t index) const
+  constexpr ExpectedSum reference(std::uint64_t index) const
     requires kIsFloat
   {
     ExactSum sum;
@@ -239,7 +239,7 @@ class RandomData {
     }
     for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = result(out[i]);
   }
-  void reference_block(std::uint64_t number, Reference* out) const
+  void reference_block(std::uint64_t number, ExpectedSum* out) const
     requires kIsFloat
   {
     ExactSum sums[kPatternBlock];
@@ -325,7 +325,7 @@ class RandomData {
     return sum;
   }
 
-  constexpr Reference reference(const ExactSum& sum) const {
+  constexpr ExpectedSum reference(const ExactSum& sum) const {
     const double exact = (sum.total + sum.rest) / divisor_;
     return {exact, sum.magnitude * relative_ + absolute_ + own_ * std::fabs(exact)};
   }

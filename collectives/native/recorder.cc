@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-std::int64_t nanoseconds(Recorder::Clock::time_point at) {
+std::int64_t nanoseconds(Clock::time_point at) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
 }
 
@@ -22,11 +22,11 @@ std::int64_t coarse_now() {
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 #else
-  return nanoseconds(Recorder::Clock::now());
+  return nanoseconds(Clock::now());
 #endif
 }
 
-std::int64_t exact_now() { return nanoseconds(Recorder::Clock::now()); }
+std::int64_t exact_now() { return nanoseconds(Clock::now()); }
 
 }  // namespace
 

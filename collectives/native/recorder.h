@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/native/subject.h"
+#include "transports/native/clock.h"
 
 namespace railgauge {
 
@@ -26,7 +27,6 @@ struct Recorded {
 // For one thread that records; any other may take snapshots meanwhile.
 class Recorder {
  public:
-  using Clock = std::chrono::steady_clock;
   static constexpr std::uint64_t kKept = 128;
 
   // How many operations have begun.

@@ -45,7 +45,7 @@ void Recursive::run(const Schedule& schedule, std::byte* buffer) const {
 // Lent data is next overwritten by data from the same neighbour, which has received all of it by
 // then; if both ends reduce the same part it would be overwritten at once, and is copied.
 Task Recursive::task(const Schedule& schedule, std::byte* buffer) const {
-  for (const Exchange& one : schedule) {
+  for (const ScheduleStep& one : schedule) {
     const Pair& pair = cube_.peers[one.peer];
     const Primitives moves{pair.from.get(), pair.to.get(), nullptr, element_, false, tag_};
     const std::size_t chunk = pair.to->slot_bytes() / element_;
@@ -54,7 +54,7 @@ Task Recursive::task(const Schedule& schedule, std::byte* buffer) const {
       if (!give.empty()) {
         const Part piece = give.next();
         const std::byte* data = buffer + piece.offset * element_;
-        if (one.kind == Exchange::kReduceBoth) {
+        if (one.kind == ScheduleStep::kReduceBoth) {
           Ready ready(tag_);
           ready.send(*pair.to);
           co_await ready;
@@ -67,7 +67,7 @@ Task Recursive::task(const Schedule& schedule, std::byte* buffer) const {
       if (take.empty()) continue;
       const Part piece = take.next();
       std::byte* data = buffer + piece.offset * element_;
-      if (one.kind == Exchange::kCopy) {
+      if (one.kind == ScheduleStep::kCopy) {
         co_await moves.recv(data, piece.count);
         continue;
       }

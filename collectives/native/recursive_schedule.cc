@@ -40,10 +40,10 @@ Blocks all_but(int position, const Blocks& blocks) {
   return found;
 }
 
-Exchange gives(int peer, const Blocks& blocks) {
+ScheduleStep gives(int peer, const Blocks& blocks) {
   return {.peer = peer, .give = blocks, .take = {}};
 }
-Exchange takes(int peer, const Blocks& blocks, Exchange::Kind kind = Exchange::kCopy) {
+ScheduleStep takes(int peer, const Blocks& blocks, ScheduleStep::Kind kind = ScheduleStep::kCopy) {
   return {.peer = peer, .give = {}, .take = blocks, .kind = kind};
 }
 
@@ -53,10 +53,10 @@ Schedule doubling_all_reduce(CubePlace place, Part all) {
   const int partner = place.partner();
   if (place.is_beyond()) return {gives(partner, {all}), takes(partner, {all})};
   Schedule steps;
-  if (partner >= 0) steps.push_back(takes(partner, {all}, Exchange::kReduce));
+  if (partner >= 0) steps.push_back(takes(partner, {all}, ScheduleStep::kReduce));
   for (int bit = 1; bit < place.core(); bit *= 2) {
     steps.push_back(
-        {place.position ^ bit, {all}, {all}, Exchange::kReduceBoth, 2 * bit == place.core()});
+        {place.position ^ bit, {all}, {all}, ScheduleStep::kReduceBoth, 2 * bit == place.core()});
   }
   if (partner >= 0) steps.push_back(gives(partner, {all}));
   return steps;
@@ -84,11 +84,11 @@ Schedule halving_reduce_scatter(CubePlace place, const Blocks& blocks) {
     return {gives(partner, everything), takes(partner, {blocks[position]})};
   }
   Schedule steps;
-  if (partner >= 0) steps.push_back(takes(partner, everything, Exchange::kReduce));
+  if (partner >= 0) steps.push_back(takes(partner, everything, ScheduleStep::kReduce));
   for (int bit = place.core() / 2; bit > 0; bit /= 2) {
     const int peer = position ^ bit;
     steps.push_back({peer, around(place, peer, bit, blocks), around(place, position, bit, blocks),
-                     Exchange::kReduce, bit == 1});
+                     ScheduleStep::kReduce, bit == 1});
   }
   if (partner >= 0) steps.push_back(gives(partner, {blocks[partner]}));
   return steps;
@@ -99,7 +99,7 @@ Schedule halving_all_reduce(CubePlace place, Part all, std::size_t element) {
   Blocks blocks(place.size, Part{0, 0});
   for (int at = 0; at < place.core(); ++at) blocks[at] = {turn.offset(at), turn.count(at)};
   Schedule steps = halving_reduce_scatter(place, blocks);
-  for (Exchange& one : doubling_all_gather(place, blocks)) steps.push_back(std::move(one));
+  for (ScheduleStep& one : doubling_all_gather(place, blocks)) steps.push_back(std::move(one));
   return steps;
 }
 
@@ -130,13 +130,13 @@ Schedule halving_reduce(CubePlace place, Part all, int root) {
     return steps;
   }
   Schedule steps;
-  if (partner >= 0) steps.push_back(takes(partner, {all}, Exchange::kReduce));
+  if (partner >= 0) steps.push_back(takes(partner, {all}, ScheduleStep::kReduce));
   const int distance = place.position ^ (root & (place.core() - 1));
   for (int bit = 1; bit < place.core(); bit *= 2) {
     const int peer = place.position ^ bit;
     if (distance % (2 * bit) == bit) steps.push_back(gives(peer, {all}));
     if (distance % (2 * bit) != 0) continue;
-    steps.push_back(takes(peer, {all}, Exchange::kReduce));
+    steps.push_back(takes(peer, {all}, ScheduleStep::kReduce));
     steps.back().ends = 2 * bit == place.core();
   }
   if (partner == root) steps.push_back(gives(partner, {all}));

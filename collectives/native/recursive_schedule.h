@@ -11,7 +11,7 @@
 namespace railgauge {
 
 // One step, with one neighbour: the data sent, and the data received meanwhile.
-struct Exchange {
+struct ScheduleStep {
   enum Kind {
     kCopy,        // what comes replaces what is there
     kReduce,      // what comes is reduced with what is there
@@ -22,7 +22,7 @@ struct Exchange {
   Kind kind = kCopy;
   bool ends = false;  // what is taken is then reduced over all ranks
 };
-using Schedule = std::vector<Exchange>;
+using Schedule = std::vector<ScheduleStep>;
 
 // All-reduce by doubling: with every step, what a rank has is of twice as many ranks. log2(n)
 // steps, all of the data in each.

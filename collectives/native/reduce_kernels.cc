@@ -27,25 +27,25 @@ auto wrapping(V x) {
   }
 }
 
-struct Sum {
+struct HostSum {
   template <class V>
   static V apply(V a, V b) {
     return std::bit_cast<V>(wrapping(a) + wrapping(b));
   }
 };
-struct Prod {
+struct HostProd {
   template <class V>
   static V apply(V a, V b) {
     return std::bit_cast<V>(wrapping(a) * wrapping(b));
   }
 };
-struct Min {
+struct HostMin {
   template <class V>
   static V apply(V a, V b) {
     return (b < a) | (a != a) ? b : a;
   }
 };
-struct Max {
+struct HostMax {
   template <class V>
   static V apply(V a, V b) {
     return (b > a) | (a != a) ? b : a;
@@ -80,7 +80,7 @@ void divide(Values& a, int divisor) {
 }
 
 template <class T>
-struct Arguments {
+struct HostArguments {
   T* out;
   T* also;
   const T* const* inputs;
@@ -95,7 +95,7 @@ constexpr std::size_t kCount = sizeof(typename Simd<T>::Register) / sizeof(T);
 // kUnroll registers' worth of elements from `at` on: each input is read once, each output written
 // once, and nothing is written before all is read.
 template <class T, class Op, int kUnroll>
-[[gnu::always_inline]] inline void combine_tile(const Arguments<T>& a, std::size_t at) {
+[[gnu::always_inline]] inline void combine_tile(const HostArguments<T>& a, std::size_t at) {
   using L = Simd<T>;
   auto values = [&](int k, int u) {
     return L::widen(load<typename L::Register>(a.inputs[k] + at + u * kCount<T>));
@@ -122,7 +122,7 @@ template <class T, class Op, int kUnroll>
 
 // Less than a register's worth.
 template <class T, class Op>
-void combine_part(const Arguments<T>& a, std::size_t at, std::size_t count) {
+void combine_part(const HostArguments<T>& a, std::size_t at, std::size_t count) {
   using L = Simd<T>;
   std::size_t bytes = count * sizeof(T);
   auto values = [&](int k) {
@@ -146,12 +146,12 @@ template <class T, class Op>
 void combine(void* out, void* also, const void* const* inputs, int n, std::size_t count,
              int divisor, bool stream) {
   constexpr int kUnroll = 4 / std::extent_v<decltype(Simd<T>::Values::part)>;
-  Arguments<T> a{static_cast<T*>(out),
-                 static_cast<T*>(also),
-                 reinterpret_cast<const T* const*>(inputs),
-                 n,
-                 divisor,
-                 stream};
+  HostArguments<T> a{static_cast<T*>(out),
+                     static_cast<T*>(also),
+                     reinterpret_cast<const T* const*>(inputs),
+                     n,
+                     divisor,
+                     stream};
   std::size_t at = 0;
   if (stream) {
     at = unaligned(a.out) < count ? unaligned(a.out) : count;
@@ -167,11 +167,11 @@ void combine(void* out, void* also, const void* const* inputs, int n, std::size_
 template <class T>
 void add_dtype(ReduceTable& table, Dtype dtype) {
   CombineAll* row = table.combine[static_cast<int>(dtype)];
-  row[static_cast<int>(Redop::kSum)] = combine<T, Sum>;
-  row[static_cast<int>(Redop::kProd)] = combine<T, Prod>;
-  row[static_cast<int>(Redop::kMin)] = combine<T, Min>;
-  row[static_cast<int>(Redop::kMax)] = combine<T, Max>;
-  row[static_cast<int>(Redop::kAvg)] = combine<T, Sum>;
+  row[static_cast<int>(Redop::kSum)] = combine<T, HostSum>;
+  row[static_cast<int>(Redop::kProd)] = combine<T, HostProd>;
+  row[static_cast<int>(Redop::kMin)] = combine<T, HostMin>;
+  row[static_cast<int>(Redop::kMax)] = combine<T, HostMax>;
+  row[static_cast<int>(Redop::kAvg)] = combine<T, HostSum>;
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ void all_dtypes_and_operators(Transport transport, int ranks, Algorithm algorith
     for (int dtype = 0; dtype < kDtypes; ++dtype) {
       for (int op = 0; op < kRedops; ++op) {
         for (std::size_t count : {0, 1, 7, 64, 1009}) {
-          Pattern pattern{ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), count,
-                          count % 2 ? PatternKind::kRandom : PatternKind::kExact};
+          DataPattern pattern{ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), count,
+                              count % 2 ? PatternKind::kRandom : PatternKind::kExact};
           std::vector<std::uint64_t> in(count), out(count, ~0ull);
           fill_pattern(pattern, rank, in.data(), count);
           comm->run(all_reduce_of(in.data(), out.data(), count, pattern.dtype, pattern.op));
@@ -63,7 +63,7 @@ void a_stalled_channel_does_not_hold_the_other(Transport transport) {
   });
   on_every_rank(2, [&](int rank) {
     auto comm = world.communicator(rank, Algorithm::kRing);
-    Pattern pattern{2, Dtype::kFloat32, Redop::kSum, 1};
+    DataPattern pattern{2, Dtype::kFloat32, Redop::kSum, 1};
     std::vector<float> data(kCount);
     fill_pattern(pattern, rank, data.data(), kCount);
     comm->run(all_reduce_of(data.data(), data.data(), kCount, Dtype::kFloat32, Redop::kSum));

@@ -88,10 +88,10 @@ void timed_messages_arrive(Transport transport) {
   world.add_pairs();
   on_every_rank(2, [&](int rank) {
     auto comm = world.communicator(rank, Algorithm::kPairs);
-    constexpr Traffic kKinds[][2] = {{Traffic::kSend, Traffic::kReceive},
-                                     {Traffic::kReceive, Traffic::kSend},
-                                     {Traffic::kBoth, Traffic::kBoth},
-                                     {Traffic::kAsk, Traffic::kAnswer}};
+    constexpr ExchangeRole kKinds[][2] = {{ExchangeRole::kSend, ExchangeRole::kReceive},
+                                          {ExchangeRole::kReceive, ExchangeRole::kSend},
+                                          {ExchangeRole::kBoth, ExchangeRole::kBoth},
+                                          {ExchangeRole::kAsk, ExchangeRole::kAnswer}};
     for (const auto& kind : kKinds) {
       for (std::size_t count : {0, 1, 32, 1000}) {
         Values source(count + 1), destination(count + 1, kUntouched);
@@ -100,7 +100,7 @@ void timed_messages_arrive(Transport transport) {
             1 - rank, kind[rank], reinterpret_cast<const std::byte*>(source.data()),
             reinterpret_cast<std::byte*>(destination.data()), count * sizeof(source[0]), 1, 3);
         REQUIRE(seconds > 0);
-        const bool receives = kind[rank] != Traffic::kSend;
+        const bool receives = kind[rank] != ExchangeRole::kSend;
         for (std::size_t i = 0; i <= count; ++i) {
           const bool written = receives && i < count;
           REQUIRE(destination[i] == (written ? given(1 - rank, i) : kUntouched));
@@ -109,7 +109,7 @@ void timed_messages_arrive(Transport transport) {
     }
     REQUIRE(code_of([&] {
               std::byte none{};
-              comm->time_pair(rank, Traffic::kSend, &none, &none, 0, 0, 1);
+              comm->time_pair(rank, ExchangeRole::kSend, &none, &none, 0, 0, 1);
             }) == ErrorCode::kInvalid);
   });
 }

@@ -404,7 +404,7 @@ void nothing_is_posted_once_something_was_flushed() {
   for (bool flushes : {false, true}) {
     Events events;
     auto proxy = std::make_shared<Proxy>(Doorbell::create(), kLinger);
-    const Channels channels = proxy->channels({rail()});
+    const CompletionChannels channels = proxy->channels({rail()});
     OutgoingLink peer(kEnd, channels);
     IncomingLink link(kEnd, channels);
     link.connect(peer.facts());
@@ -456,7 +456,7 @@ void the_rail_that_is_silent_is_named() {
     Events events;
     fake_device().silent_port = silent;
     auto proxy = std::make_shared<Proxy>(Doorbell::create(), kLinger);
-    const Channels channels = proxy->channels({rail(1), rail(2)});
+    const CompletionChannels channels = proxy->channels({rail(1), rail(2)});
     OutgoingLink link(kEnd, channels);
     IncomingLink peer(kEnd, channels);
     link.connect(peer.facts());

@@ -39,7 +39,7 @@ void same(const Verdict& blocks, std::size_t wrong, std::size_t first) {
 }
 
 template <class Data, class T>
-void try_checks(const Pattern& pattern, const Data& data, const std::vector<T>& got, int rank) {
+void try_checks(const DataPattern& pattern, const Data& data, const std::vector<T>& got, int rank) {
   std::size_t copied = 0, first_copied = 0, reduced = 0, first_reduced = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
     if (!is_copied(data, rank, kFirst + i, got[i]) && copied++ == 0) first_copied = i;
@@ -50,7 +50,7 @@ void try_checks(const Pattern& pattern, const Data& data, const std::vector<T>& 
 }
 
 template <class Data, class T>
-void try_out(const Pattern& pattern, const Data& data, T) {
+void try_out(const DataPattern& pattern, const Data& data, T) {
   for (int rank : {0, pattern.ranks - 1}) {
     std::vector<T> blocks(kCount), elements = inputs<Data, T>(data, rank);
     fill_pattern(pattern, rank, blocks.data(), kCount, kFirst);
@@ -66,10 +66,10 @@ void try_out(const Pattern& pattern, const Data& data, T) {
   try_checks(pattern, data, result, 0);
   if constexpr (requires { data.reference_block(0, nullptr); }) {
     if (!data.bounded()) return;
-    Reference references[kPatternBlock];
+    ExpectedSum references[kPatternBlock];
     data.reference_block(9, references);
     for (std::size_t i = 0; i < kPatternBlock; ++i) {
-      const Reference one = data.reference(9 * kPatternBlock + i);
+      const ExpectedSum one = data.reference(9 * kPatternBlock + i);
       REQUIRE(!std::memcmp(&references[i], &one, sizeof one));
     }
   }
@@ -80,7 +80,8 @@ void run() {
     for (int op = 0; op < kRedops; ++op) {
       for (PatternKind kind : {PatternKind::kExact, PatternKind::kRandom}) {
         for (int ranks : {1, 2, 8, 150}) {
-          const Pattern pattern{ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), 11, kind};
+          const DataPattern pattern{ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), 11,
+                                    kind};
           with_data(pattern, [&](const auto& data, auto zero) { try_out(pattern, data, zero); });
         }
       }

@@ -9,8 +9,6 @@
 namespace railgauge {
 namespace {
 
-using Clock = Recorder::Clock;
-
 Subject numbered(std::uint64_t number) {
   return subject_of(
       {Collective::kAllReduce, nullptr, nullptr, number * 3, Dtype::kFloat32, Redop::kSum, 0},

@@ -156,7 +156,7 @@ void all_kernels(const ReduceTable& table) {
 void verification(const ReduceTable& table, Dtype dtype, Redop op, int ranks, PatternKind kind) {
   constexpr std::size_t kCount = 2500;
   constexpr std::uint64_t kFirst = (std::uint64_t{1} << 32) - 777;
-  Pattern pattern{ranks, dtype, op, 99, kind};
+  DataPattern pattern{ranks, dtype, op, 99, kind};
   std::size_t element = dtype_bytes(dtype);
   std::vector<Bytes> inputs(ranks, Bytes(kCount * element));
   for (int rank = 0; rank < ranks; ++rank) {

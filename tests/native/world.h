@@ -33,7 +33,7 @@ enum class Transport { kShm, kSocket, kSocketHelpers };
 class World {
  public:
   std::vector<std::shared_ptr<Doorbell>> doorbells;
-  std::vector<Wiring> wirings;  // by rank
+  std::vector<RankConnections> wirings;  // by rank
   Protocol protocol = Protocol::kLl;
 
   World(Transport transport, int ranks, std::uint32_t slots, std::uint32_t slot_bytes)
@@ -58,7 +58,7 @@ class World {
 
   // parents[rank] is its parent in the tree, -1 of the root.
   void add_tree(const std::vector<int>& parents) {
-    for (Wiring& wiring : wirings) wiring.trees.emplace_back();
+    for (RankConnections& wiring : wirings) wiring.trees.emplace_back();
     for (int rank = 0; rank < ranks(); ++rank) {
       if (parents[rank] < 0) continue;
       auto [up, from_child] = connect(rank, parents[rank]);
@@ -69,7 +69,7 @@ class World {
   }
 
   void add_pairs() {
-    for (Wiring& wiring : wirings) wiring.pairs.resize(ranks());
+    for (RankConnections& wiring : wirings) wiring.pairs.resize(ranks());
     for (int from = 0; from < ranks(); ++from) {
       for (int to = 0; to < ranks(); ++to) {
         if (from == to) continue;
@@ -89,12 +89,13 @@ class World {
     for (int rail = 0; rail < wirings[0].hosts.rails(); ++rail) {
       std::vector<int> order;
       for (const auto& host : hosts) order.push_back(host[rail]);
-      add_cube(order, &Wiring::across);
+      add_cube(order, &RankConnections::across);
     }
   }
 
   // These ranks as a hypercube.
-  void add_cube(const std::vector<int>& order, Cube Wiring::* member = &Wiring::cube) {
+  void add_cube(const std::vector<int>& order,
+                Cube RankConnections::* member = &RankConnections::cube) {
     const int size = static_cast<int>(order.size());
     for (int at = 0; at < size; ++at) {
       wirings[order[at]].*member = {order, at, std::vector<Pair>(order.size())};
@@ -141,7 +142,7 @@ class World {
 
  private:
   void add_boards(std::size_t place_bytes, const std::vector<std::vector<int>>& hosts) {
-    for (Wiring& wiring : wirings)
+    for (RankConnections& wiring : wirings)
       wiring.segment = std::make_shared<shm::SharedSegment>(place_bytes);
     for (const auto& host : hosts) {
       for (int rank : host) {

@@ -31,7 +31,7 @@ bool is_registered(Lies lies, int rank, bool source) {
 // Makes a registration on every rank, as transports/registered memory.py does.
 std::vector<std::shared_ptr<shm::Segment>> make_registered(World& world, std::size_t bytes) {
   std::vector<std::string> descriptors;
-  for (Wiring& wiring : world.wirings) {
+  for (RankConnections& wiring : world.wirings) {
     descriptors.push_back(wiring.segment->registered_memory().make(bytes));
   }
   std::vector<std::shared_ptr<shm::Segment>> own;
@@ -40,7 +40,7 @@ std::vector<std::shared_ptr<shm::Segment>> make_registered(World& world, std::si
     others[rank].clear();
     own.push_back(world.wirings[rank].segment->registered_memory().open(others));
   }
-  for (Wiring& wiring : world.wirings) wiring.segment->registered_memory().settle();
+  for (RankConnections& wiring : world.wirings) wiring.segment->registered_memory().settle();
   return own;
 }
 

@@ -17,13 +17,14 @@ static double most(const std::map<int, Packed>& by_count) {
 static std::vector<Lanes> loaded(const ChannelSpace& space, const std::vector<Lanes>& known) {
   std::vector<Lanes> again;
   for (const Lanes& lanes : known)
-    for (const Channel& channel : lanes.channels) again.push_back({{channel}, space.load(channel)});
+    for (const CandidateChannel& channel : lanes.channels)
+      again.push_back({{channel}, space.load(channel)});
   return again;
 }
 
 BestChannels best_channels(const Wiring& wiring, Pattern pattern, int most_channels,
                            double top_gb_per_s, int cross_nic, const std::set<int>& wanted,
-                           const std::vector<std::vector<Channel>>& others) {
+                           const std::vector<std::vector<CandidateChannel>>& others) {
   const ChannelSpace space(wiring, pattern, Loads::all);
   const ChannelSpace provable(wiring, pattern, Loads::provable);
   const bool may_cross = cross_nic != 0 && space.rail_count() > 1;
@@ -62,23 +63,24 @@ BestChannels best_channels(const Wiring& wiring, Pattern pattern, int most_chann
   return best;
 }
 
-static std::vector<double> taken(const ChannelSpace& space, const std::vector<Channel>& channels,
-                                 double inside, double outside) {
+static std::vector<double> taken(const ChannelSpace& space,
+                                 const std::vector<CandidateChannel>& channels, double inside,
+                                 double outside) {
   std::vector<double> shares(space.rows().size(), 0.0);
-  for (const Channel& channel : channels)
+  for (const CandidateChannel& channel : channels)
     for (auto [row, part] : space.load(channel, inside, outside))
       shares[row] += part / space.rows()[row].gb_per_s;
   return shares;
 }
 
-double channel_load(const Wiring& wiring, Pattern pattern, const std::vector<Channel>& channels,
-                    double inside, double outside) {
+double channel_load(const Wiring& wiring, Pattern pattern,
+                    const std::vector<CandidateChannel>& channels, double inside, double outside) {
   const auto shares = taken(ChannelSpace(wiring, pattern, Loads::all), channels, inside, outside);
   return *std::max_element(shares.begin(), shares.end());
 }
 
-double speed_inside(const Wiring& wiring, Pattern pattern, const std::vector<Channel>& channels,
-                    double outside) {
+double speed_inside(const Wiring& wiring, Pattern pattern,
+                    const std::vector<CandidateChannel>& channels, double outside) {
   const ChannelSpace space(wiring, pattern, Loads::all);
   const auto to_nets = taken(space, channels, 0, outside), between = taken(space, channels, 1, 0);
   double most = HUGE_VAL;

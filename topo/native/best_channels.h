@@ -25,15 +25,15 @@ struct BestChannels {
 // matter) matter most. Needs two GPUs, or a NIC.
 BestChannels best_channels(const Wiring& wiring, Pattern pattern, int most_channels,
                            double top_gb_per_s, int cross_nic, const std::set<int>& wanted,
-                           const std::vector<std::vector<Channel>>& others);
+                           const std::vector<std::vector<CandidateChannel>>& others);
 
 // The greatest share of its capacity that a link has to carry when channels run at so many GB/s
 // within the node and to the NICs: above 1 it cannot.
-double channel_load(const Wiring& wiring, Pattern pattern, const std::vector<Channel>& channels,
-                    double inside, double outside);
+double channel_load(const Wiring& wiring, Pattern pattern,
+                    const std::vector<CandidateChannel>& channels, double inside, double outside);
 
 // The most GB/s within the node that leave room for `outside` GB/s of each channel to the NICs.
-double speed_inside(const Wiring& wiring, Pattern pattern, const std::vector<Channel>& channels,
-                    double outside);
+double speed_inside(const Wiring& wiring, Pattern pattern,
+                    const std::vector<CandidateChannel>& channels, double outside);
 
 }  // namespace railgauge::topo

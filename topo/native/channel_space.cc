@@ -121,7 +121,7 @@ double ChannelSpace::step_weight(int from, int to, const std::vector<double>& we
   return weight;
 }
 
-Shares ChannelSpace::load(const Channel& channel, double inside, double outside) const {
+Shares ChannelSpace::load(const CandidateChannel& channel, double inside, double outside) const {
   std::map<int, double> parts;
   auto take = [&](int from, int to, double share) {
     for (auto [row, part] : way(from, to).shares) parts[row] += part * share;

@@ -11,12 +11,12 @@ namespace railgauge::topo {
 
 // One ring or tree: its GPUs by number in order, and the NICs by which it comes in and leaves (-1:
 // none).
-struct Channel {
+struct CandidateChannel {
   std::vector<int> gpus;
   int in = -1;
   int out = -1;
 
-  auto operator<=>(const Channel&) const = default;
+  auto operator<=>(const CandidateChannel&) const = default;
 };
 
 // What a channel takes from a row, as a share of its speed.
@@ -65,7 +65,7 @@ class ChannelSpace {
   double step_weight(int from, int to, const std::vector<double>& weights) const;
   // What a channel takes whose steps between GPUs run at `inside` times its speed, and those to
   // NICs at `outside`.
-  Shares load(const Channel& channel, double inside = 1, double outside = 1) const;
+  Shares load(const CandidateChannel& channel, double inside = 1, double outside = 1) const;
 
  private:
   struct Way {

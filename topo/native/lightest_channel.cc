@@ -101,8 +101,8 @@ static std::vector<std::size_t> promising(const std::vector<TourWeights>& tours)
   return numbers;
 }
 
-Channel LightestChannel::channel(Search search, const Weights& ends,
-                                 const std::vector<Gates>& gates) const {
+CandidateChannel LightestChannel::channel(Search search, const Weights& ends,
+                                          const std::vector<Gates>& gates) const {
   const bool alone = space_.gpus() == 1;
   Tour best{HUGE_VAL, {}};
   std::size_t choice = 0;
@@ -112,7 +112,7 @@ Channel LightestChannel::channel(Search search, const Weights& ends,
     Tour tour = search(possible[i]);
     if (tour.weight < best.weight) best = std::move(tour), choice = i;
   }
-  Channel found{std::move(best.order)};
+  CandidateChannel found{std::move(best.order)};
   if (found.gpus.empty() || !space_.leaves()) return found;
   double least = HUGE_VAL;
   const bool tied = space_.shape() == Shape::through && !alone;
@@ -124,7 +124,7 @@ Channel LightestChannel::channel(Search search, const Weights& ends,
         const double preferred = weight - (in == out ? 1e-12 * (1 + std::abs(weight)) : 0);
         if (preferred < least) least = preferred, found.in = in, found.out = out;
       }
-  return found.in < 0 ? Channel{} : found;
+  return found.in < 0 ? CandidateChannel{} : found;
 }
 
 static Shares together(const Shares& a, const Shares& b) {
@@ -139,7 +139,7 @@ static Shares together(const Shares& a, const Shares& b) {
 Lanes LightestChannel::lanes(Search search, const Weights& weights) const {
   const Weights ends = between_ends(weights);
   if (paired_) return pair(search, ends, weights);
-  const Channel found = channel(search, ends, gates_);
+  const CandidateChannel found = channel(search, ends, gates_);
   return found.gpus.empty() ? Lanes{} : Lanes{{found}, space_.load(found)};
 }
 
@@ -153,9 +153,9 @@ Lanes LightestChannel::pair(Search search, const Weights& ends, const Weights& w
   Lanes lightest;
   double least = HUGE_VAL;
   for (const auto& choice : choices) {
-    const Channel first = channel(search, ends, choice);
+    const CandidateChannel first = channel(search, ends, choice);
     if (first.gpus.empty()) continue;
-    const Channel second = channel(search, ends, {{{first.out}, {first.in}}});
+    const CandidateChannel second = channel(search, ends, {{{first.out}, {first.in}}});
     if (second.gpus.empty()) continue;
     Lanes lanes{{first, second}, together(space_.load(first), space_.load(second))};
     const double weighs = weight(lanes, weights);

@@ -17,7 +17,7 @@ enum class Crossing { none, any, pairs };
 
 // One channel, or a pair, and what they take together.
 struct Lanes {
-  std::vector<Channel> channels;  // none: not possible
+  std::vector<CandidateChannel> channels;  // none: not possible
   Shares load;
 };
 
@@ -43,7 +43,8 @@ class LightestChannel {
   Lanes pair(Search search, const Weights& ends, const Weights& weights) const;
   Weights between_ends(const Weights& weights) const;
   std::vector<TourWeights> tours(const Weights& ends, const std::vector<Gates>& gates) const;
-  Channel channel(Search search, const Weights& ends, const std::vector<Gates>& gates) const;
+  CandidateChannel channel(Search search, const Weights& ends,
+                           const std::vector<Gates>& gates) const;
   double head(const Weights& ends, const Gates& gates, int first, int second) const;
   double entry(const Weights& ends, int net, int first) const;
   double leave(const Weights& ends, int net, const std::vector<int>& order) const;

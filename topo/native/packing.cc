@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topo/native/packing.h"
 
-#include "topo/native/exchange.h"
+#include "topo/native/channel_exchange.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ class Packer {
          const FractionalPacking& fractions, const PackingTask& task)
       : space_(space), lightest_(lightest), fractions_(fractions), task_(task) {}
 
-  std::map<int, Packed> run(const std::vector<std::vector<Channel>>& others) {
+  std::map<int, Packed> run(const std::vector<std::vector<CandidateChannel>>& others) {
     std::map<int, Set> sets;
     for (int count = lightest_.at_once(); count <= task_.most_channels;
          count += lightest_.at_once())
@@ -36,7 +36,8 @@ class Packer {
     if (lightest_.at_once() == 1)
       for (const auto& channels : others) {
         Set set;
-        for (const Channel& channel : channels) set.push_back({{channel}, space_.load(channel)});
+        for (const CandidateChannel& channel : channels)
+          set.push_back({{channel}, space_.load(channel)});
         keep(sets, static_cast<int>(channels.size()), set);
       }
     improve(sets);
@@ -157,7 +158,7 @@ class Packer {
     std::vector<Lanes> pool = fractions_.known;
     for (int count : by_promise(sets))
       pool.insert(pool.end(), sets[count].begin(), sets[count].end());
-    Exchange exchange(space_, pool, EXCHANGE_EFFORT);
+    ChannelExchange exchange(space_, pool, EXCHANGE_EFFORT);
     for (bool again : {false, true})
       for (int count : by_promise(sets)) {
         if (reached(sets) || exchange.spent()) return;
@@ -248,7 +249,7 @@ class Packer {
 
 std::map<int, Packed> pack_channels(const ChannelSpace& space, const LightestChannel& lightest,
                                     const FractionalPacking& fractions, const PackingTask& task,
-                                    const std::vector<std::vector<Channel>>& others) {
+                                    const std::vector<std::vector<CandidateChannel>>& others) {
   return Packer(space, lightest, fractions, task).run(others);
 }
 

@@ -11,7 +11,7 @@
 namespace railgauge::topo {
 
 struct Packed {
-  std::vector<Channel> channels;
+  std::vector<CandidateChannel> channels;
   double gb_per_s = 0;  // of each channel
 
   double total() const { return static_cast<double>(channels.size()) * gb_per_s; }
@@ -31,6 +31,6 @@ struct PackingTask {
 // found.
 std::map<int, Packed> pack_channels(const ChannelSpace& space, const LightestChannel& lightest,
                                     const FractionalPacking& fractions, const PackingTask& task,
-                                    const std::vector<std::vector<Channel>>& others);
+                                    const std::vector<std::vector<CandidateChannel>>& others);
 
 }  // namespace railgauge::topo

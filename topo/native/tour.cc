@@ -71,11 +71,11 @@ namespace {
 
 // The same as a closed tour: an open one goes round by a stop of its own (the last), which stands
 // for its ends.
-struct Round {
+struct TourRound {
   int stops;
   std::vector<double> step;
 
-  explicit Round(const TourWeights& weights)
+  explicit TourRound(const TourWeights& weights)
       : stops(weights.stops + (weights.closed ? 0 : 1)),
         step(static_cast<std::size_t>(stops) * stops, HUGE_VAL) {
     const int n = weights.stops;
@@ -176,7 +176,7 @@ struct Round {
 
 Tour light_tour(const TourWeights& weights) {
   static constexpr int FEW_STARTS = 5;
-  Round round(weights);
+  TourRound round(weights);
   round.make_comparable();
   Tour found{HUGE_VAL, {}};
   const int stride = (round.stops + FEW_STARTS - 1) / FEW_STARTS;
@@ -279,7 +279,7 @@ double arborescence(int n, std::vector<double> step, int root) {
 }  // namespace
 
 double least_tour_weight(const TourWeights& weights) {
-  Round round(weights);
+  TourRound round(weights);
   const double assigned = assign(round.stops, round.step);
   if (assigned == HUGE_VAL) return HUGE_VAL;
   const int root = round.stops - 1;

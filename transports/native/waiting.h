@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "transports/native/clock.h"
 #include "transports/native/doorbell.h"
 
 #if defined(__x86_64__)
@@ -87,7 +88,6 @@ class Waiting {
     if (Attendant* attendant = doorbell_->attendant()) attendant->give_up();
   }
 
-  using Clock = std::chrono::steady_clock;
   // The start of the first wait since `forget_waits()` that was longer than kFirstPolls; else zero.
   Clock::time_point waited_since() const { return waited_since_; }
   void forget_waits() { waited_since_ = {}; }

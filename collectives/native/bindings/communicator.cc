@@ -90,7 +90,7 @@ double time_pair(Communicator& self, int peer, int traffic, const Input& source,
     throw Error(ErrorCode::kInvalid, "unknown traffic, or a buffer is shorter than a message");
   }
   nb::gil_scoped_release release;
-  return self.time_pair(peer, static_cast<Traffic>(traffic),
+  return self.time_pair(peer, static_cast<ExchangeRole>(traffic),
                         static_cast<const std::byte*>(source.data()),
                         static_cast<std::byte*>(destination.data()), bytes, ahead, times);
 }
@@ -239,7 +239,7 @@ void bind_communicator(nb::module_& m) {
           "choose",
           [](Communicator& self, int collective,
              const std::vector<std::tuple<std::size_t, int, int, int>>& choices) {
-            std::vector<Choice> all;
+            std::vector<AlgorithmChoice> all;
             for (auto [bytes, algorithm, channels, protocol] : choices) {
               all.push_back({bytes, static_cast<Algorithm>(algorithm), channels,
                              static_cast<Protocol>(protocol)});
@@ -263,8 +263,9 @@ void bind_communicator(nb::module_& m) {
       .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
-            Choice choice = self.choice({static_cast<Collective>(collective), nullptr, nullptr,
-                                         count, dtype_from(dtype), Redop::kSum, 0});
+            AlgorithmChoice choice =
+                self.choice({static_cast<Collective>(collective), nullptr, nullptr, count,
+                             dtype_from(dtype), Redop::kSum, 0});
             return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels,
                                    static_cast<int>(choice.protocol));
           },

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +9,7 @@
 
 #include <cstring>
 
+#include "collectives/native/bindings/host_array.h"
 #include "collectives/native/bindings/operation.h"
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
@@ -26,8 +26,6 @@ namespace railgauge {
 namespace {
 
 using gpu::Engine;
-using Data = nb::ndarray<nb::device::cpu, nb::c_contig>;
-using ReadOnlyData = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 
 gpu::Lent read_lent(const nb::bytes& bytes) {
   gpu::Lent lent;

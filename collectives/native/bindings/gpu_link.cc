@@ -12,7 +12,7 @@ namespace railgauge {
 
 namespace {
 
-using gpu::Link;
+using gpu::GpuLink;
 
 nb::tuple as_tuple(const Verdict& verdict) {
   return nb::make_tuple(verdict.wrong, verdict.index, verdict.expected, verdict.got, verdict.ulps);
@@ -23,12 +23,13 @@ nb::tuple as_tuple(const Verdict& verdict) {
 void bind_gpu_link(nb::module_& m) {
   m.def("gpu_memory_left", &cuda::memory_left, "device"_a, nb::call_guard<nb::gil_scoped_release>(),
         "Free bytes of a GPU's memory.");
-  nb::class_<Link>(m, "GpuLink", "The path between two GPUs of this process, timed and verified.")
+  nb::class_<GpuLink>(m, "GpuLink",
+                      "The path between two GPUs of this process, timed and verified.")
       .def(nb::init<int, int, std::size_t, bool, double>(), "low"_a, "high"_a, "room"_a, "peers"_a,
            "timeout_s"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "seconds",
-          [](Link& link, int method, int flow, std::size_t size, int times) {
+          [](GpuLink& link, int method, int flow, std::size_t size, int times) {
             nb::gil_scoped_release release;
             return link.seconds(static_cast<gpu::CopyMethod>(method), static_cast<gpu::Flow>(flow),
                                 size, times);
@@ -37,7 +38,7 @@ void bind_gpu_link(nb::module_& m) {
           "The seconds of one of `times` messages of `size` bytes.")
       .def(
           "check",
-          [](Link& link, int method, std::size_t size, std::uint64_t seed) {
+          [](GpuLink& link, int method, std::size_t size, std::uint64_t seed) {
             const auto found = [&] {
               nb::gil_scoped_release release;
               return link.check(static_cast<gpu::CopyMethod>(method), size, seed);
@@ -51,7 +52,7 @@ void bind_gpu_link(nb::module_& m) {
           "Send fresh bytes in both directions: the verdict on both GPUs' data, the lower's first, "
           "as in "
           "check_copied.")
-      .def("abort", &Link::abort, "End another thread's measurement.");
+      .def("abort", &GpuLink::abort, "End another thread's measurement.");
 }
 
 }  // namespace railgauge

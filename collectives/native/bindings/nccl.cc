@@ -39,12 +39,12 @@ void bind_nccl(nb::module_& m) {
             return nb::bytes(id.bytes, sizeof id);
           },
           "An id for the ranks of one communicator.");
-  nb::class_<nccl::Communicator>(m, "NcclCommunicator", "One rank's communicator of NCCL.")
+  nb::class_<nccl::NcclCommunicator>(m, "NcclCommunicator", "One rank's communicator of NCCL.")
       .def(nb::init<std::shared_ptr<nccl::Library>, int, int, int, double>(), "library"_a,
            "device"_a, "rank"_a, "ranks"_a, "timeout_s"_a)
       .def(
           "connect",
-          [](nccl::Communicator& comm, const nb::bytes& id) {
+          [](nccl::NcclCommunicator& comm, const nb::bytes& id) {
             const nccl::UniqueId read = read_id(id);
             nb::gil_scoped_release release;
             comm.connect(read);
@@ -52,15 +52,15 @@ void bind_nccl(nb::module_& m) {
           "id"_a)
       .def(
           "allocate",
-          [](nccl::Communicator& comm, std::size_t size, int registration) {
+          [](nccl::NcclCommunicator& comm, std::size_t size, int registration) {
             nb::gil_scoped_release release;
-            return nccl::allocate(comm, size, static_cast<nccl::Registration>(registration));
+            return nccl::allocate(comm, size, static_cast<nccl::RegistrationKind>(registration));
           },
           "size"_a, "registration"_a, nb::keep_alive<0, 1>(),
           "Memory registered as nccl-tests' -R: 0, 1 or 2.")
       .def(
           "repeat",
-          [](nccl::Communicator& comm, int collective, std::uintptr_t source,
+          [](nccl::NcclCommunicator& comm, int collective, std::uintptr_t source,
              std::uintptr_t destination, std::size_t count, int dtype, int op, int root, int ahead,
              int times, int replays) {
             const Operation operation =
@@ -70,7 +70,7 @@ void bind_nccl(nb::module_& m) {
           },
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "ahead"_a, "times"_a, "replays"_a = 0)
-      .def("abort", &nccl::Communicator::abort, nb::call_guard<nb::gil_scoped_release>(),
+      .def("abort", &nccl::NcclCommunicator::abort, nb::call_guard<nb::gil_scoped_release>(),
            "End all waits, on the GPU too; for any thread.");
 }
 

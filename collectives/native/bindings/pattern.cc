@@ -2,9 +2,9 @@
 #include "collectives/native/pattern.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include "collectives/native/bindings/host_array.h"
 #include "collectives/native/gpu/patterns.h"
 #include "transports/native/error.h"
 
@@ -15,11 +15,9 @@ namespace railgauge {
 
 namespace {
 
-using Data = nb::ndarray<nb::device::cpu, nb::c_contig>;
-using ReadOnlyData = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
-using Result = std::tuple<std::size_t, std::size_t, double, double, double>;
+using VerdictTuple = std::tuple<std::size_t, std::size_t, double, double, double>;
 
-Pattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind) {
+DataPattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind) {
   if (ranks < 1) throw Error(ErrorCode::kInvalid, "a pattern needs at least 1 rank");
   if (dtype < 0 || dtype >= kDtypes || op < 0 || op >= kRedops || kind < 0 || kind > 1) {
     throw Error(ErrorCode::kInvalid, "unknown dtype, operator or kind of pattern");
@@ -28,27 +26,27 @@ Pattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind)
           static_cast<PatternKind>(kind)};
 }
 
-void check_length(const Pattern& pattern, std::size_t bytes, std::size_t count) {
+void check_length(const DataPattern& pattern, std::size_t bytes, std::size_t count) {
   if (bytes / dtype_bytes(pattern.dtype) < count) {
     throw Error(ErrorCode::kInvalid, "the buffer is shorter than count");
   }
 }
 
-Result result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got, v.ulps}; }
+VerdictTuple result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got, v.ulps}; }
 
 }  // namespace
 
 void bind_pattern(nb::module_& m) {
-  nb::class_<Pattern>(m, "Pattern", "Every rank's input, and the expected reduction of all.")
+  nb::class_<DataPattern>(m, "Pattern", "Every rank's input, and the expected reduction of all.")
       .def(
           "__init__",
-          [](Pattern* self, int ranks, int dtype, int op, std::uint64_t seed, int kind) {
-            new (self) Pattern(make_pattern(ranks, dtype, op, seed, kind));
+          [](DataPattern* self, int ranks, int dtype, int op, std::uint64_t seed, int kind) {
+            new (self) DataPattern(make_pattern(ranks, dtype, op, seed, kind));
           },
           "ranks"_a, "dtype"_a, "op"_a, "seed"_a, "kind"_a = 0);
   m.def(
       "fill_pattern",
-      [](const Pattern& pattern, int rank, Data data, std::size_t count, std::uint64_t first) {
+      [](const DataPattern& pattern, int rank, Data data, std::size_t count, std::uint64_t first) {
         check_length(pattern, data.nbytes(), count);
         void* to = data.data();
         nb::gil_scoped_release release;
@@ -58,7 +56,7 @@ void bind_pattern(nb::module_& m) {
       "Write elements first ... first + count - 1 of one rank's input.");
   m.def(
       "check_reduced",
-      [](const Pattern& pattern, ReadOnlyData data, std::size_t count, std::uint64_t first) {
+      [](const DataPattern& pattern, ReadOnlyData data, std::size_t count, std::uint64_t first) {
         check_length(pattern, data.nbytes(), count);
         const void* from = data.data();
         nb::gil_scoped_release release;
@@ -69,7 +67,7 @@ void bind_pattern(nb::module_& m) {
       "expected, got, tolerance in ULP).");
   m.def(
       "check_copied",
-      [](const Pattern& pattern, int rank, ReadOnlyData data, std::size_t count,
+      [](const DataPattern& pattern, int rank, ReadOnlyData data, std::size_t count,
          std::uint64_t first) {
         check_length(pattern, data.nbytes(), count);
         const void* from = data.data();
@@ -82,7 +80,7 @@ void bind_pattern(nb::module_& m) {
       .def(nb::init<int, double>(), "device"_a, "timeout_s"_a)
       .def(
           "fill",
-          [](gpu::Patterns& patterns, const Pattern& pattern, int rank, cuda::Pointer data,
+          [](gpu::Patterns& patterns, const DataPattern& pattern, int rank, cuda::Pointer data,
              std::size_t count, std::uint64_t first) {
             nb::gil_scoped_release release;
             patterns.fill(pattern, rank, data, count, first);
@@ -90,15 +88,15 @@ void bind_pattern(nb::module_& m) {
           "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0)
       .def(
           "check_reduced",
-          [](gpu::Patterns& patterns, const Pattern& pattern, cuda::Pointer data, std::size_t count,
-             std::uint64_t first) {
+          [](gpu::Patterns& patterns, const DataPattern& pattern, cuda::Pointer data,
+             std::size_t count, std::uint64_t first) {
             nb::gil_scoped_release release;
             return result(patterns.check_reduced(pattern, data, count, first));
           },
           "pattern"_a, "data"_a, "count"_a, "first"_a = 0)
       .def(
           "check_copied",
-          [](gpu::Patterns& patterns, const Pattern& pattern, int rank, cuda::Pointer data,
+          [](gpu::Patterns& patterns, const DataPattern& pattern, int rank, cuda::Pointer data,
              std::size_t count, std::uint64_t first) {
             nb::gil_scoped_release release;
             return result(patterns.check_copied(pattern, rank, data, count, first));

@@ -41,7 +41,7 @@ std::optional<Round> round_of(Collective collective) {
 }
 
 Choices::Choices(const Layout& layout, const std::vector<Via>& via,
-                 const RegisteredMemory& registered_memory)
+                 const GpuRegisteredMemory& registered_memory)
     : layout_(layout), registered_memory_(registered_memory), ranks_(static_cast<int>(via.size())) {
   for (const Via one : via) {
     reached_ += one != Via::kNone;

@@ -40,7 +40,7 @@ class Choices {
  public:
   // `via` says how each rank is reached; `registered_memory` outlives it.
   Choices(const Layout& layout, const std::vector<Via>& via,
-          const RegisteredMemory& registered_memory);
+          const GpuRegisteredMemory& registered_memory);
 
   // Rings and trees can run from now on.
   void allow_channels() { has_channels_ = true; }
@@ -59,7 +59,7 @@ class Choices {
   bool fits_in_lines(const Operation& operation) const;
 
   const Layout layout_;
-  const RegisteredMemory& registered_memory_;
+  const GpuRegisteredMemory& registered_memory_;
   const int ranks_;
   bool has_net_ = false, all_in_gpus_ = true, has_channels_ = false;
   int reached_ = 0;  // other ranks

@@ -104,8 +104,8 @@ void Engine::carry(int proxy, int rank, std::vector<std::shared_ptr<Sender>> to,
 void Engine::start(const std::vector<std::shared_ptr<Doorbell>>& doorbells) {
   const int proxies = static_cast<int>(routes_.size());
   for (int proxy = 0; proxy < proxies; ++proxy) {
-    proxies_.push_back(std::make_unique<Proxy>(layout_, proxy, proxies, std::move(routes_[proxy]),
-                                               doorbells.at(proxy), status()));
+    proxies_.push_back(std::make_unique<GpuProxy>(
+        layout_, proxy, proxies, std::move(routes_[proxy]), doorbells.at(proxy), status()));
   }
 }
 

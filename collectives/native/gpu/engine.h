@@ -17,12 +17,12 @@
 #include "collectives/native/gpu/traffic.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
-#include "transports/native/cuda/clock.h"
 #include "transports/native/cuda/gpu.h"
 #include "transports/native/cuda/kernels.h"
 #include "transports/native/cuda/memory.h"
 #include "transports/native/cuda/pinned.h"
 #include "transports/native/cuda/side_stream.h"
+#include "transports/native/cuda/timer.h"
 #include "transports/native/cuda/turns.h"
 
 namespace railgauge::gpu {
@@ -56,7 +56,7 @@ class Engine {
   void channels(const std::vector<PlannedChannel>& planned);
 
   int ranks() const { return buffers_.ranks(); }
-  RegisteredMemory& registered_memory() { return registered_memory_; }
+  GpuRegisteredMemory& registered_memory() { return registered_memory_; }
   // Put an operation on a stream, after the previous one on any stream; arrays are in this device's
   // memory. All ranks in one order.
   void run(const Operation& operation, cuda::Stream stream, const Choice& choice);
@@ -65,7 +65,7 @@ class Engine {
   void run_parts(const std::byte* source, const std::vector<std::size_t>& to,
                  std::byte* destination, const std::vector<std::size_t>& from, Dtype dtype,
                  cuda::Stream stream);
-  // Run an operation on a stream of its own, as Clock::time does; the seconds one took.
+  // Run an operation on a stream of its own, as Timer::time does; the seconds one took.
   double repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                 int replays);
   Choices& choices() { return choices_; }
@@ -124,20 +124,20 @@ class Engine {
   int least_processors_;  // of all ranks' GPUs
   const bool overlaps_;   // a kernel may be prepared while the previous one runs
   std::array<std::optional<cuda::Kernels>, kDtypes> kernels_;
-  cuda::Memory memory_;  // the kernels' own: a Memory
+  cuda::Memory memory_;  // the kernels' own: a KernelState
   cuda::Pinned status_;  // a Status
-  cuda::Clock clock_;
+  cuda::Timer clock_;
   cuda::Turns turns_;
   // Once there are copies: put eagerly, and while a graph is captured.
   std::optional<cuda::SideStream> copying_, copying_captured_;
   PeerMemory peers_;
   StagingBuffers buffers_;
-  RegisteredMemory registered_memory_;
+  GpuRegisteredMemory registered_memory_;
   std::optional<Channels> channels_;
   Choices choices_;
   TrafficCount traffic_;
-  std::vector<std::vector<Route>> routes_;       // by proxy
-  std::vector<std::unique_ptr<Proxy>> proxies_;  // destroyed first: they use all the others
+  std::vector<std::vector<Route>> routes_;          // by proxy
+  std::vector<std::unique_ptr<GpuProxy>> proxies_;  // destroyed first: they use all the others
 };
 
 }  // namespace railgauge::gpu

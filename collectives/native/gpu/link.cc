@@ -9,11 +9,11 @@
 #include "collectives/native/gpu/fatbins.h"
 #include "collectives/native/gpu/patterns.h"
 #include "collectives/native/kernels/arguments.h"
-#include "transports/native/cuda/clock.h"
 #include "transports/native/cuda/gpu.h"
 #include "transports/native/cuda/kernels.h"
 #include "transports/native/cuda/mark.h"
 #include "transports/native/cuda/memory.h"
+#include "transports/native/cuda/timer.h"
 #include "transports/native/cuda/waiting.h"
 
 namespace railgauge::gpu {
@@ -41,7 +41,7 @@ std::size_t handed_bytes(std::size_t size) { return words_of(size) * sizeof(std:
 }  // namespace
 
 // Lets the GPU of `from` access the memory of `to`.
-class Link::Access {
+class GpuLink::Access {
  public:
   Access(const Side& from, const Side& to);
   ~Access();
@@ -54,7 +54,7 @@ class Link::Access {
 };
 
 // One GPU's end.
-struct Link::Side {
+struct GpuLink::Side {
   Side(int number, std::size_t room, double timeout_s);
 
   cuda::Context context() const { return source.context(); }
@@ -72,14 +72,14 @@ struct Link::Side {
   int gpu;
   cuda::Memory source, destination;
   Patterns patterns;
-  cuda::Clock clock;
+  cuda::Timer clock;
   unsigned processors;
   cuda::Kernels kernels;
   cuda::Function copy, hand_over;
   cuda::Mark reached;
 };
 
-Link::Side::Side(int number, std::size_t room, double timeout_s)
+GpuLink::Side::Side(int number, std::size_t room, double timeout_s)
     : gpu(number),
       source(number, room),
       destination(number, room),
@@ -93,20 +93,20 @@ Link::Side::Side(int number, std::size_t room, double timeout_s)
   hand_over = kernels.function("hand_over");
 }
 
-void Link::Side::launch(cuda::Function kernel, unsigned blocks, unsigned threads,
-                        std::initializer_list<const void*> parameters) {
+void GpuLink::Side::launch(cuda::Function kernel, unsigned blocks, unsigned threads,
+                           std::initializer_list<const void*> parameters) {
   const cuda::Current current(context());
   cuda.check(cuda.launch(kernel, blocks, 1, 1, threads, 1, 1, 0, stream(),
                          const_cast<void**>(parameters.begin()), nullptr),
              "starting a kernel on " + name());
 }
 
-void Link::Side::fill(cuda::Pointer data, unsigned char value, std::size_t size) {
+void GpuLink::Side::fill(cuda::Pointer data, unsigned char value, std::size_t size) {
   const cuda::Current current(context());
   cuda.check(cuda.memory_set_later(data, value, size, stream()), "setting memory of " + name());
 }
 
-void Link::Side::follow(Side& leader) {
+void GpuLink::Side::follow(Side& leader) {
   {
     const cuda::Current current(leader.context());
     leader.reached.set(leader.stream());
@@ -115,22 +115,23 @@ void Link::Side::follow(Side& leader) {
   cuda.check(cuda.stream_wait(stream(), leader.reached.event(), 0), "waiting for an event");
 }
 
-unsigned Link::Side::blocks(std::size_t size, std::size_t of_a_thread) const {
+unsigned GpuLink::Side::blocks(std::size_t size, std::size_t of_a_thread) const {
   const std::size_t each = kThreads * of_a_thread;
   return std::clamp<std::size_t>((size + each - 1) / each, 1, kBlocksOfAProcessor * processors);
 }
 
-Link::Access::Access(const Side& from, const Side& to) : from_(from.context()), to_(to.context()) {
+GpuLink::Access::Access(const Side& from, const Side& to)
+    : from_(from.context()), to_(to.context()) {
   const cuda::Current current(from_);
   cuda_.check(cuda_.enable_peer_access(to_, 0), "reaching " + to.name() + " from " + from.name());
 }
 
-Link::Access::~Access() {
+GpuLink::Access::~Access() {
   if (cuda::hangs(to_)) return;
   if (const cuda::Closing gpu(from_); gpu) cuda_.disable_peer_access(to_);
 }
 
-Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
+GpuLink::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
     : timeout_s_(timeout_s) {
   if (low == high) throw Error(ErrorCode::kInvalid, "a link needs two different GPUs");
   low_ = std::make_unique<Side>(low, room, timeout_s);
@@ -143,9 +144,9 @@ Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
   *status() = {};
 }
 
-Link::~Link() = default;
+GpuLink::~GpuLink() = default;
 
-double Link::seconds(CopyMethod method, Flow flow, std::size_t size, int times) {
+double GpuLink::seconds(CopyMethod method, Flow flow, std::size_t size, int times) {
   const bool hands_over = method != CopyMethod::kCopyEngine && flow == Flow::kThereAndBack;
   if (method != CopyMethod::kCopyEngine && !out_)
     throw Error(ErrorCode::kInvalid,
@@ -162,9 +163,9 @@ double Link::seconds(CopyMethod method, Flow flow, std::size_t size, int times) 
   return total / times;
 }
 
-std::array<Verdict, 2> Link::check(CopyMethod method, std::size_t size, std::uint64_t seed) {
+std::array<Verdict, 2> GpuLink::check(CopyMethod method, std::size_t size, std::uint64_t seed) {
   check_room(size);
-  const Pattern pattern{2, Dtype::kUint8, Redop::kSum, seed, PatternKind::kRandom};
+  const DataPattern pattern{2, Dtype::kUint8, Redop::kSum, seed, PatternKind::kRandom};
   const std::array<Side*, 2> sides{low_.get(), high_.get()};
   for (int i = 0; i < 2; ++i) {
     sides[i]->fill(sides[i]->destination.pointer(), kPoison, size);
@@ -180,17 +181,17 @@ std::array<Verdict, 2> Link::check(CopyMethod method, std::size_t size, std::uin
   return found;
 }
 
-Status* Link::status() const { return static_cast<Status*>(status_->data()); }
+Status* GpuLink::status() const { return static_cast<Status*>(status_->data()); }
 
-void Link::abort() { static_cast<volatile Status*>(status())->abort = 1; }
+void GpuLink::abort() { static_cast<volatile Status*>(status())->abort = 1; }
 
 // Loads are done by the receiving GPU.
-Link::Side& Link::driver_of(CopyMethod method, Side& from, Side& to) {
+GpuLink::Side& GpuLink::driver_of(CopyMethod method, Side& from, Side& to) {
   return method == CopyMethod::kLoads ? to : from;
 }
 
 // Seconds of so many messages in a row.
-double Link::time(CopyMethod method, Flow flow, std::size_t size, int times) {
+double GpuLink::time(CopyMethod method, Flow flow, std::size_t size, int times) {
   Side& leader =
       flow == Flow::kBack ? driver_of(method, *high_, *low_) : driver_of(method, *low_, *high_);
   double seconds = 0;
@@ -202,7 +203,7 @@ double Link::time(CopyMethod method, Flow flow, std::size_t size, int times) {
 }
 
 // On the stream of the GPU that copies; if both do, the first one's stream waits for the other's.
-void Link::put(CopyMethod method, Flow flow, std::size_t size, int times) {
+void GpuLink::put(CopyMethod method, Flow flow, std::size_t size, int times) {
   Side &low = *low_, &high = *high_;
   Side &leader = driver_of(method, low, high), &other = driver_of(method, high, low);
   const bool hands_over = method != CopyMethod::kCopyEngine && flow == Flow::kThereAndBack;
@@ -222,7 +223,7 @@ void Link::put(CopyMethod method, Flow flow, std::size_t size, int times) {
   if (both) leader.follow(other);
 }
 
-void Link::put_copy(CopyMethod method, Side& by, Side& from, Side& to, std::size_t size) {
+void GpuLink::put_copy(CopyMethod method, Side& by, Side& from, Side& to, std::size_t size) {
   const cuda::Pointer source = from.source.pointer(), target = to.destination.pointer();
   if (method != CopyMethod::kCopyEngine) {
     constexpr std::size_t kOfAThread = 4 * 16;  // copy.cu
@@ -236,8 +237,8 @@ void Link::put_copy(CopyMethod method, Side& by, Side& from, Side& to, std::size
 }
 
 // Stores go to the peer, which polls its own memory; loads poll the peer's.
-void Link::put_hand_over(CopyMethod method, Side& side, Side& peer, std::size_t size,
-                         unsigned turns) {
+void GpuLink::put_hand_over(CopyMethod method, Side& side, Side& peer, std::size_t size,
+                            unsigned turns) {
   const bool stores = method == CopyMethod::kStores;
   const cuda::Pointer out = (stores ? peer.destination : side.source).pointer();
   const cuda::Pointer in = (stores ? side.destination : peer.source).pointer();
@@ -253,7 +254,7 @@ void Link::put_hand_over(CopyMethod method, Side& side, Side& peer, std::size_t 
 
 // So that no old message counts as a new one. A first launch may wait for the GPU to load the
 // kernel, and so for a kernel that waits for it: here without a message to wait for.
-void Link::begin_hand_over(CopyMethod method, std::size_t size) {
+void GpuLink::begin_hand_over(CopyMethod method, std::size_t size) {
   turn_ = 0;
   for (auto [side, peer] : {std::pair(low_.get(), high_.get()), {high_.get(), low_.get()}}) {
     side->fill(side->source.pointer(), 0, handed_bytes(size));
@@ -263,14 +264,14 @@ void Link::begin_hand_over(CopyMethod method, std::size_t size) {
   wait();
 }
 
-void Link::wait() {
+void GpuLink::wait() {
   run([&] {
     for (Side* side : {low_.get(), high_.get()}) side->clock.wait(timeout_s_ + kPatience);
   });
 }
 
 // Waits for the GPUs. One may have reported the other while both still hang.
-void Link::run(const std::function<void()>& work) {
+void GpuLink::run(const std::function<void()>& work) {
   const volatile Status* status = this->status();
   if (status->abort) throw Error(ErrorCode::kAborted, "the measurement was ended");
   std::string problem;
@@ -287,7 +288,7 @@ void Link::run(const std::function<void()>& work) {
   if (!problem.empty()) throw Error(ErrorCode::kTimeout, problem);
 }
 
-void Link::check_room(std::size_t bytes) const {
+void GpuLink::check_room(std::size_t bytes) const {
   if (bytes > low_->source.size())
     throw Error(ErrorCode::kInvalid, "a message is longer than its buffer");
 }

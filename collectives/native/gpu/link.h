@@ -23,16 +23,16 @@ enum class CopyMethod : int { kCopyEngine, kStores, kLoads };
 // From the lower GPU to the higher, back, both at once, or a round trip.
 enum class Flow : int { kOut, kBack, kBoth, kThereAndBack };
 
-class Link {
+class GpuLink {
  public:
   // GPUs by CUDA's numbers; two times `room` bytes are allocated on each. With `peers` they access
   // each other's memory; without, the driver copies through memory of the host, and only the copy
   // engine can be used. Error (kInvalid): both are one GPU; (kSystem): no driver, no such GPU, not
   // enough memory, no access, no kernels.
-  Link(int low, int high, std::size_t room, bool peers, double timeout_s);
-  ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  GpuLink(int low, int high, std::size_t room, bool peers, double timeout_s);
+  ~GpuLink();
+  GpuLink(const GpuLink&) = delete;
+  GpuLink& operator=(const GpuLink&) = delete;
 
   // The seconds of one of `times` messages of `size` bytes; an untimed one goes first. With
   // threads, a round trip is handed over within one kernel on either GPU, with a flag beside every

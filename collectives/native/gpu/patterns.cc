@@ -25,7 +25,7 @@ Patterns::Patterns(int device, double timeout_s)
       kernels_(wrong_.context(), pattern_fatbin(), "for data") {}
 
 template <class... Parameters>
-void Patterns::launch(const char* what, const Pattern& pattern, std::size_t count,
+void Patterns::launch(const char* what, const DataPattern& pattern, std::size_t count,
                       Parameters... parameters) {
   if (count == 0) return;
   const std::string name = std::string(what) +
@@ -44,12 +44,12 @@ void Patterns::launch(const char* what, const Pattern& pattern, std::size_t coun
   cuda::await(wrong_.context(), kDefaultStream, timeout_s_, "running " + name);
 }
 
-void Patterns::fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
+void Patterns::fill(const DataPattern& pattern, int rank, cuda::Pointer data, std::size_t count,
                     std::uint64_t first) {
   launch("fill", pattern, count, rank, data, count, first);
 }
 
-Verdict Patterns::check_copied(const Pattern& pattern, int rank, cuda::Pointer data,
+Verdict Patterns::check_copied(const DataPattern& pattern, int rank, cuda::Pointer data,
                                std::size_t count, std::uint64_t first) {
   const Wrong none;
   wrong_.write(&none, sizeof none);
@@ -59,7 +59,7 @@ Verdict Patterns::check_copied(const Pattern& pattern, int rank, cuda::Pointer d
   });
 }
 
-Verdict Patterns::check_reduced(const Pattern& pattern, cuda::Pointer data, std::size_t count,
+Verdict Patterns::check_reduced(const DataPattern& pattern, cuda::Pointer data, std::size_t count,
                                 std::uint64_t first) {
   const Wrong none;
   wrong_.write(&none, sizeof none);
@@ -71,7 +71,7 @@ Verdict Patterns::check_reduced(const Pattern& pattern, cuda::Pointer data, std:
 
 // The GPU counts; for the first wrong element the host computes the expected value.
 template <class CheckOnHost>
-Verdict Patterns::verdict(const Pattern& pattern, cuda::Pointer data,
+Verdict Patterns::verdict(const DataPattern& pattern, cuda::Pointer data,
                           CheckOnHost check_on_host) const {
   Wrong wrong;
   wrong_.read(&wrong, sizeof wrong);

@@ -15,20 +15,20 @@ class Patterns {
   // All others: Error (kTimeout): the GPU did not finish within that many seconds.
   Patterns(int device, double timeout_s);
 
-  void fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
+  void fill(const DataPattern& pattern, int rank, cuda::Pointer data, std::size_t count,
             std::uint64_t first = 0);
   // Error (kSystem): the GPU finds wrong what the host finds right.
-  Verdict check_copied(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
+  Verdict check_copied(const DataPattern& pattern, int rank, cuda::Pointer data, std::size_t count,
                        std::uint64_t first = 0);
-  Verdict check_reduced(const Pattern& pattern, cuda::Pointer data, std::size_t count,
+  Verdict check_reduced(const DataPattern& pattern, cuda::Pointer data, std::size_t count,
                         std::uint64_t first = 0);
 
  private:
   template <class... Parameters>
-  void launch(const char* what, const Pattern& pattern, std::size_t count,
+  void launch(const char* what, const DataPattern& pattern, std::size_t count,
               Parameters... parameters);
   template <class CheckOnHost>
-  Verdict verdict(const Pattern& pattern, cuda::Pointer data, CheckOnHost check_on_host) const;
+  Verdict verdict(const DataPattern& pattern, cuda::Pointer data, CheckOnHost check_on_host) const;
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   const double timeout_s_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "transports/native/clock.h"
 #include "transports/native/error.h"
 #include "transports/native/waiting.h"
 
@@ -30,8 +31,8 @@ void store(std::uint32_t& word, std::uint32_t value) {
 
 }  // namespace
 
-Proxy::Proxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
-             std::shared_ptr<Doorbell> doorbell, Status* status)
+GpuProxy::Proxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
+                std::shared_ptr<Doorbell> doorbell, Status* status)
     : layout_(layout),
       routes_(std::move(routes)),
       doorbell_(std::move(doorbell)),
@@ -54,19 +55,18 @@ Proxy::Proxy(const Layout& layout, int proxy, int proxies, std::vector<Route> ro
   thread_ = std::thread([this] { run(); });
 }
 
-Proxy::~Proxy() {
+GpuProxy::~GpuProxy() {
   stop_ = true;
   thread_.join();
 }
 
-void Proxy::fail(int rank, const char* problem) {
+void GpuProxy::fail(int rank, const char* problem) {
   problem_ = problem;
   failed_.store(true, std::memory_order_release);
   store(status_->failed, 1 + rank);
 }
 
-void Proxy::run() {
-  using Clock = std::chrono::steady_clock;
+void GpuProxy::run() {
   auto moved = Clock::now();
   const auto patience = spin();
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -92,13 +92,13 @@ void Proxy::run() {
   }
 }
 
-bool Proxy::carry_all() {
+bool GpuProxy::carry_all() {
   bool any = false;
   for (Stream& stream : streams_) any |= carry(stream);
   return any;
 }
 
-bool Proxy::carry(Stream& stream) {
+bool GpuProxy::carry(Stream& stream) {
   bool any = false;
   const std::uint32_t read = load(stream.out->free);
   if (read != stream.read) {
@@ -124,7 +124,7 @@ bool Proxy::carry(Stream& stream) {
   return any;
 }
 
-bool Proxy::deliver(Route& route, Receiver& from) {
+bool GpuProxy::deliver(Route& route, Receiver& from) {
   bool any = false;
   for (Message message = from.front(); message.data; message = from.front()) {
     const std::size_t number = message.tag & ~kCredit, first = &route - routes_.data();

@@ -32,12 +32,12 @@ struct Route {
   std::shared_ptr<gdr::Flush> flush;  // received data needs it before a kernel may read; null: not
 };
 
-class Proxy {
+class GpuProxy {
  public:
   // For the blocks b with b % proxies == proxy. `status` is set when a peer is lost.
-  Proxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
-        std::shared_ptr<Doorbell> doorbell, Status* status);
-  ~Proxy();
+  GpuProxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
+           std::shared_ptr<Doorbell> doorbell, Status* status);
+  ~GpuProxy();
   // An operation has started.
   void wake() { woken_.store(true, std::memory_order_relaxed); }
   // The failure; empty: none yet. For any thread: `status` may hold another proxy's failure.

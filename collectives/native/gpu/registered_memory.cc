@@ -6,7 +6,7 @@
 
 namespace railgauge::gpu {
 
-RegisteredMemory::RegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via, int rank)
+GpuRegisteredMemory::RegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via, int rank)
     : peers_(peers),
       via_(std::move(via)),
       rank_(rank),
@@ -17,7 +17,7 @@ RegisteredMemory::RegisteredMemory(int device, PeerMemory& peers, std::vector<Vi
   }
 }
 
-Lent RegisteredMemory::lend(int rank, const std::byte* data) const {
+Lent GpuRegisteredMemory::lend(int rank, const std::byte* data) const {
   const auto pointer = reinterpret_cast<cuda::Pointer>(data);
   cuda::Pointer allocation = 0;
   std::size_t bytes = 0;
@@ -30,8 +30,8 @@ Lent RegisteredMemory::lend(int rank, const std::byte* data) const {
   return lent;
 }
 
-int RegisteredMemory::open(const std::byte* data, std::size_t bytes, bool symmetric,
-                           const std::vector<Lent>& lent) {
+int GpuRegisteredMemory::open(const std::byte* data, std::size_t bytes, bool symmetric,
+                              const std::vector<Lent>& lent) {
   if (lent.size() != via_.size() || !allowed_) {
     throw Error(ErrorCode::kInvalid,
                 "registering memory needs GPUs that all map each other's memory, and all ranks");
@@ -60,38 +60,38 @@ int RegisteredMemory::open(const std::byte* data, std::size_t bytes, bool symmet
   return number;
 }
 
-void RegisteredMemory::close(int registration) {
+void GpuRegisteredMemory::close(int registration) {
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
     if (via_[rank] == Via::kIpc) peers_.close(opened_.at(registration).lent[rank]);
   }
   opened_.at(registration) = {};
 }
 
-bool RegisteredMemory::have(const Operation& o) const {
+bool GpuRegisteredMemory::have(const Operation& o) const {
   if (opened_.empty() || (!o.source && !o.destination)) return false;
   // In one step the root's links would carry all data to every rank.
   if (o.collective == Collective::kBroadcast && via_.size() > 2) return false;
   return (!o.source || source(o)) && (!o.destination || destination(o));
 }
 
-bool RegisteredMemory::can_copy(const Operation& o) const {
+bool GpuRegisteredMemory::can_copy(const Operation& o) const {
   // For these, some ranks have no destination, or the root has another place for it in place.
   const bool of_root = o.collective == Collective::kGather || o.collective == Collective::kScatter;
   if (o.reduces() || of_root || !o.destination || !have(o)) return false;
   return opened_[destination(o)->registration].symmetric;
 }
 
-std::optional<Place> RegisteredMemory::source(const Operation& o) const {
+std::optional<Place> GpuRegisteredMemory::source(const Operation& o) const {
   const int ranks = static_cast<int>(via_.size());
   return find(o.source, o.extent(rank_, ranks).source * o.element_bytes());
 }
 
-std::optional<Place> RegisteredMemory::destination(const Operation& o) const {
+std::optional<Place> GpuRegisteredMemory::destination(const Operation& o) const {
   const int ranks = static_cast<int>(via_.size());
   return find(o.destination, o.extent(rank_, ranks).destination * o.element_bytes());
 }
 
-std::optional<Place> RegisteredMemory::find(const std::byte* data, std::size_t bytes) const {
+std::optional<Place> GpuRegisteredMemory::find(const std::byte* data, std::size_t bytes) const {
   for (std::size_t registration = 0; registration < opened_.size(); ++registration) {
     const Opened& one = opened_[registration];
     if (!one.data || data < one.data || data >= one.data + one.bytes) continue;

@@ -12,12 +12,12 @@
 
 namespace railgauge::gpu {
 
-class RegisteredMemory {
+class GpuRegisteredMemory {
  public:
   // On a GPU by CUDA's number; `peers` gives access to the others', and outlives it.
-  RegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via, int rank);
-  RegisteredMemory(const RegisteredMemory&) = delete;
-  RegisteredMemory& operator=(const RegisteredMemory&) = delete;
+  GpuRegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via, int rank);
+  GpuRegisteredMemory(const GpuRegisteredMemory&) = delete;
+  GpuRegisteredMemory& operator=(const GpuRegisteredMemory&) = delete;
 
   // Whether there can be any: all GPUs map each other's memory.
   bool allowed() const { return allowed_; }

@@ -58,7 +58,7 @@ StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layo
 
 char* StagingBuffers::register_memory(shm::Segment& segment) {
   registered_.push_back(
-      std::make_unique<cuda::Registered>(gpu_.context(), segment.data(), segment.size()));
+      std::make_unique<cuda::RegisteredHostMemory>(gpu_.context(), segment.data(), segment.size()));
   return registered_.back()->there();
 }
 

@@ -63,7 +63,7 @@ class StagingBuffers {
   std::unique_ptr<shm::Segment> shared_;                             // staging buffers on the host
   std::unique_ptr<shm::Segment> leaving_;                            // outgoing buffers of kNet
   std::vector<std::unique_ptr<shm::Segment>> opened_;
-  std::vector<std::unique_ptr<cuda::Registered>> registered_;
+  std::vector<std::unique_ptr<cuda::RegisteredHostMemory>> registered_;
 };
 
 }  // namespace railgauge::gpu

@@ -82,7 +82,7 @@ struct Layout {
 };
 
 // State that a rank's kernels keep from one to the next.
-struct Memory {
+struct KernelState {
   std::uint32_t round[kMostBlocks];       // of low_latency
   std::uint32_t line_round, line_blocks;  // of full_lines, and its blocks that have ended
   std::uint32_t barrier[kMostBlocks];     // of registered
@@ -115,7 +115,7 @@ struct Exchange {
 // What every kernel gets.
 struct Base {
   Layout layout;
-  Memory* memory;
+  KernelState* memory;
   Status* status;
   std::uint64_t timeout_ns;
   std::uint32_t chunk_bytes;  // of a message, at most a slot's

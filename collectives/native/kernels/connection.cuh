@@ -25,12 +25,12 @@ __device__ inline bool is_aligned(const void* data) {
 // Both ways of a pair of staging buffers, for this block: what the peer writes for this rank, and
 // what this one writes for it. `number` counts the messages of one direction from the first launch
 // on.
-class Connection {
+class KernelConnection {
  public:
   enum Kind { kGive, kShare };
 
-  __device__ Connection(const Base& base, Kind kind, const StagingBuffer& in,
-                        const StagingBuffer& out)
+  __device__ KernelConnection(const Base& base, Kind kind, const StagingBuffer& in,
+                              const StagingBuffer& out)
       : slot_bytes_(base.layout.slot_bytes) {
     const Layout& layout = base.layout;
     const std::size_t at = (kind == kShare ? layout.share_at() : 0) + blockIdx.x * sizeof(Progress);

@@ -183,7 +183,7 @@ class FullLines {
   const Arguments& a_;
   const Exchange& e_;
   Patience patience_;
-  Memory* memory_;
+  KernelState* memory_;
   const std::uint32_t round_;
   const int place_;
 };

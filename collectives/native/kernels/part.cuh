@@ -9,9 +9,9 @@ namespace railgauge::gpu {
 
 // The part of a transfer that this block moves, cut into chunks; 0: in one.
 template <class T>
-class Part {
+class BlockPart {
  public:
-  __device__ Part(const void* data, std::size_t count, std::uint32_t chunk_bytes) {
+  __device__ BlockPart(const void* data, std::size_t count, std::uint32_t chunk_bytes) {
     const std::size_t step = 128 / sizeof(T);
     const std::size_t each = ((count + gridDim.x - 1) / gridDim.x + step - 1) / step * step;
     const std::size_t begin = min(count, blockIdx.x * each);

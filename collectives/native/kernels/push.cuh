@@ -23,14 +23,14 @@ struct PushShared {
 // The connections of one kind with all peers.
 class Connections {
  public:
-  __device__ Connections(const Arguments& a, Connection::Kind kind) : a_(a), kind_(kind) {}
-  __device__ Connection operator[](int peer) const {
+  __device__ Connections(const Arguments& a, KernelConnection::Kind kind) : a_(a), kind_(kind) {}
+  __device__ KernelConnection operator[](int peer) const {
     return {a_.base, kind_, a_.in[peer], a_.out[peer]};
   }
 
  private:
   const Arguments& a_;
-  Connection::Kind kind_;
+  KernelConnection::Kind kind_;
 };
 
 // Whether the own input is only copied to its place, which involves no peer.
@@ -52,16 +52,16 @@ __device__ inline bool overwrites(const Arguments& a) {
 template <class T>
 __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& shared) {
   const Exchange& e = a.exchange;
-  const Connections give(a, Connection::kGive);
+  const Connections give(a, KernelConnection::kGive);
   const int mine = crew.thread;  // the peer that this thread waits for and signals, if there is one
   const bool attends = mine < a.ranks && mine != a.rank;
-  const Part<T> watched(attends ? e.give[mine] : nullptr, attends ? e.give_count[mine] : 0,
-                        a.base.chunk_bytes);
+  const BlockPart<T> watched(attends ? e.give[mine] : nullptr, attends ? e.give_count[mine] : 0,
+                             a.base.chunk_bytes);
   const std::uint32_t sent = attends ? give[mine].sent() : 0;
   std::uint32_t most = 0;
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
-      most = max(most, Part<T>(e.give[peer], e.give_count[peer], a.base.chunk_bytes).chunks());
+      most = max(most, BlockPart<T>(e.give[peer], e.give_count[peer], a.base.chunk_bytes).chunks());
   }
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
@@ -70,7 +70,7 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
     if (!all_go_on(crew, fine, shared.stops[0])) return;
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
-      const Part<T> part(e.give[peer], e.give_count[peer], a.base.chunk_bytes);
+      const BlockPart<T> part(e.give[peer], e.give_count[peer], a.base.chunk_bytes);
       if (number >= part.chunks()) continue;
       T* to = give[peer].outgoing<T>(give[peer].sent() + number);
       copy(crew, to, part.chunk(number), part.count(number));
@@ -86,17 +86,17 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
 template <class T, class Op>
 __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShared& shared) {
   const Exchange& e = a.exchange;
-  const Connections give(a, Connection::kGive);
-  const Connections share(a, Connection::kShare);
+  const Connections give(a, KernelConnection::kGive);
+  const Connections share(a, KernelConnection::kShare);
   const std::size_t reduced = keeps(a) ? 0 : e.reduce_count;
-  const Part<T> own(e.own, reduced, a.base.chunk_bytes),
+  const BlockPart<T> own(e.own, reduced, a.base.chunk_bytes),
       result(e.result, reduced, a.base.chunk_bytes);
   const int mine = crew.thread;
   const bool attends = mine < a.ranks && mine != a.rank;
   const bool reduces = attends && e.reduce_from >> mine & 1,
              shares = attends && e.share_with >> mine & 1;
-  const Part<T> landing(attends ? e.land[mine] : nullptr, attends ? e.land_count[mine] : 0,
-                        a.base.chunk_bytes);
+  const BlockPart<T> landing(attends ? e.land[mine] : nullptr, attends ? e.land_count[mine] : 0,
+                             a.base.chunk_bytes);
   const std::uint32_t incoming = reduces ? result.chunks() : landing.chunks();
   const std::uint32_t received = attends ? give[mine].received() : 0;
   const std::uint32_t sent = shares ? share[mine].sent() : 0;
@@ -105,7 +105,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
   std::uint32_t most = result.chunks();
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
-      most = max(most, Part<T>(e.land[peer], e.land_count[peer], a.base.chunk_bytes).chunks());
+      most = max(most, BlockPart<T>(e.land[peer], e.land_count[peer], a.base.chunk_bytes).chunks());
   }
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
@@ -140,7 +140,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
     }
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
-      const Part<T> part(e.land[peer], e.land_count[peer], a.base.chunk_bytes);
+      const BlockPart<T> part(e.land[peer], e.land_count[peer], a.base.chunk_bytes);
       if (number >= part.chunks()) continue;
       const T* from = give[peer].incoming<T>(give[peer].received() + number);
       copy(crew, part.chunk(number), from, part.count(number));
@@ -157,16 +157,16 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
 template <class T>
 __device__ void take_results(const Arguments& a, const Crew& crew, volatile int& stop) {
   const Exchange& e = a.exchange;
-  const Connections share(a, Connection::kShare);
+  const Connections share(a, KernelConnection::kShare);
   const int mine = crew.thread;
   const bool attends = mine < a.ranks && mine != a.rank;
-  const Part<T> watched(attends ? e.take[mine] : nullptr, attends ? e.take_count[mine] : 0,
-                        a.base.chunk_bytes);
+  const BlockPart<T> watched(attends ? e.take[mine] : nullptr, attends ? e.take_count[mine] : 0,
+                             a.base.chunk_bytes);
   const std::uint32_t received = attends ? share[mine].received() : 0;
   std::uint32_t most = 0;
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
-      most = max(most, Part<T>(e.take[peer], e.take_count[peer], a.base.chunk_bytes).chunks());
+      most = max(most, BlockPart<T>(e.take[peer], e.take_count[peer], a.base.chunk_bytes).chunks());
   }
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
@@ -176,7 +176,7 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
     if (!all_go_on(crew, fine, stop)) return;
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
-      const Part<T> part(e.take[peer], e.take_count[peer], a.base.chunk_bytes);
+      const BlockPart<T> part(e.take[peer], e.take_count[peer], a.base.chunk_bytes);
       if (number >= part.chunks()) continue;
       const T* from = share[peer].incoming<T>(share[peer].received() + number);
       copy(crew, part.chunk(number), from, part.count(number));
@@ -191,7 +191,7 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
 template <class T, class Op>
 __device__ void keep(const Arguments& a, const Crew& crew) {
   const Exchange& e = a.exchange;
-  const Part<T> own(e.own, e.reduce_count, a.base.chunk_bytes),
+  const BlockPart<T> own(e.own, e.reduce_count, a.base.chunk_bytes),
       result(e.result, e.reduce_count, a.base.chunk_bytes);
   for (std::uint32_t number = 0; number < own.chunks(); ++number) {
     const T* inputs[] = {own.chunk(number)};

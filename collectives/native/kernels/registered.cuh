@@ -56,7 +56,7 @@ class Registered {
   }
   // This block's part of an array.
   __device__ static T* part(const void* data, std::size_t count) {
-    return Part<T>(data, count, 0).chunk(0);
+    return BlockPart<T>(data, count, 0).chunk(0);
   }
 
   __device__ bool meet(int peer, Patience& patience, char*& source, char*& destination) const {
@@ -81,7 +81,7 @@ class Registered {
 
   __device__ void put(int peer, const Crew& crew, char* const* destination) const {
     const std::size_t count = a_.put_count[peer];
-    const Part<T> from(a_.put[peer], count, 0);
+    const BlockPart<T> from(a_.put[peer], count, 0);
     copy(crew, part(destination[peer] + a_.put_at[peer], count), from.chunk(0), from.count(0));
   }
 
@@ -103,7 +103,7 @@ class Registered {
         targets[n_targets++] = part(destination[peer] + a_.share_at[peer], count);
     }
     reduce_chunk<T, Op>(crew, inputs, n_inputs, targets, n_targets,
-                        Part<T>(a_.own, count, 0).count(0), a_.divide_by);
+                        BlockPart<T>(a_.own, count, 0).count(0), a_.divide_by);
   }
 
   const RegisteredArguments& a_;

@@ -31,8 +31,8 @@ class Ring {
         crew_{1, kRingThreads, static_cast<int>(threadIdx.x)},
         stop_(stop),
         patience_(a.base),
-        from_(a.base, Connection::kGive, place_.from_previous, place_.to_previous),
-        to_(a.base, Connection::kGive, place_.from_next, place_.to_next),
+        from_(a.base, KernelConnection::kGive, place_.from_previous, place_.to_previous),
+        to_(a.base, KernelConnection::kGive, place_.from_next, place_.to_next),
         received_(from_.received()),
         sent_(to_.sent()),
         source_(static_cast<const T*>(a.source)),
@@ -200,7 +200,7 @@ class Ring {
   const Crew crew_;
   volatile int& stop_;
   Patience patience_;
-  const Connection from_, to_;
+  const KernelConnection from_, to_;
   std::uint32_t received_, sent_;
   const T* source_;
   T* destination_;

@@ -14,7 +14,7 @@ inline constexpr int kTreeCrew = 8 * kWarp, kTreeThreads = 2 * kTreeCrew;
 // One rank's connections in one direction.
 class TreeEnds {
  public:
-  __device__ TreeEnds(const ChannelArguments& a, Connection::Kind kind)
+  __device__ TreeEnds(const ChannelArguments& a, KernelConnection::Kind kind)
       : a_(a), place_(a.channel[blockIdx.x % a.channels]), kind_(kind) {}
   __device__ bool is_root() const { return place_.parent < 0; }
   __device__ int children() const {
@@ -22,10 +22,10 @@ class TreeEnds {
     while (n < kMostChildren && place_.child[n] >= 0) ++n;
     return n;
   }
-  __device__ Connection parent() const {
+  __device__ KernelConnection parent() const {
     return {a_.base, kind_, place_.from_parent, place_.to_parent};
   }
-  __device__ Connection child(int i) const {
+  __device__ KernelConnection child(int i) const {
     return {a_.base, kind_, place_.from_child[i], place_.to_child[i]};
   }
   __device__ int parent_rank() const { return place_.parent; }
@@ -34,13 +34,13 @@ class TreeEnds {
  private:
   const ChannelArguments& a_;
   const Channel& place_;
-  Connection::Kind kind_;
+  KernelConnection::Kind kind_;
 };
 
 // Thread `i` of a crew looks after child `i`, the one after the last child after the parent.
 template <class T, class Op>
 __device__ void tree_up(const ChannelArguments& a, const Crew& crew, volatile int& stop) {
-  const TreeEnds up(a, Connection::kGive), down(a, Connection::kShare);
+  const TreeEnds up(a, KernelConnection::kGive), down(a, KernelConnection::kShare);
   const Slice<T> slice(a.count);
   const int children = up.children(), mine = crew.thread;
   const bool is_child = mine < children, is_parent = mine == children && !up.is_root();
@@ -93,7 +93,7 @@ __device__ void tree_up(const ChannelArguments& a, const Crew& crew, volatile in
 
 template <class T>
 __device__ void tree_down(const ChannelArguments& a, const Crew& crew, volatile int& stop) {
-  const TreeEnds down(a, Connection::kShare);
+  const TreeEnds down(a, KernelConnection::kShare);
   if (down.is_root()) return;
   const Slice<T> slice(a.count);
   const int children = down.children(), mine = crew.thread;

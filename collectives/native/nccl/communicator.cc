@@ -57,8 +57,8 @@ class Watchdog {
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<const Library> library, int device, int rank, int ranks,
-                           double timeout_s)
+NcclCommunicator::Communicator(std::shared_ptr<const Library> library, int device, int rank,
+                               int ranks, double timeout_s)
     : library_(std::move(library)),
       ordinal_(device),
       rank_(rank),
@@ -67,14 +67,14 @@ Communicator::Communicator(std::shared_ptr<const Library> library, int device, i
       gpu_(device),
       clock_(gpu_.context()) {}
 
-Communicator::~Communicator() {
+NcclCommunicator::~NcclCommunicator() {
   const cuda::Closing gpu(gpu_.context());
   if (const Comm comm = comm_.exchange(nullptr); comm && gpu) library_->destroy(comm);
 }
 
 // In a thread of its own, which is abandoned if the others do not arrive: until a communicator is
 // made, its creation cannot be aborted safely.
-void Communicator::connect(const UniqueId& id) {
+void NcclCommunicator::connect(const UniqueId& id) {
   struct Joining {
     Comm comm = nullptr;
     std::promise<Result> over;
@@ -102,7 +102,7 @@ void Communicator::connect(const UniqueId& id) {
   if (aborted_) abort();
 }
 
-void Communicator::run(const Operation& operation, Stream stream) {
+void NcclCommunicator::run(const Operation& operation, Stream stream) {
   const Comm comm = this->comm();
   const Type type = kTypes[static_cast<int>(operation.dtype)];
   const Op op = kOps[static_cast<int>(operation.op)];
@@ -140,7 +140,7 @@ void Communicator::run(const Operation& operation, Stream stream) {
   in_parts(operation, comm, stream);
 }
 
-void Communicator::in_parts(const Operation& operation, Comm comm, Stream stream) const {
+void NcclCommunicator::in_parts(const Operation& operation, Comm comm, Stream stream) const {
   const bool is_root = rank_ == operation.root;
   const std::size_t part = operation.count * operation.element_bytes();
   const Type type = kTypes[static_cast<int>(operation.dtype)];
@@ -176,7 +176,7 @@ void Communicator::in_parts(const Operation& operation, Comm comm, Stream stream
   check(failed ? failed : ended, std::string("starting ") + collective_name(operation.collective));
 }
 
-double Communicator::repeat(const Operation& operation, int ahead, int times, int replays) {
+double NcclCommunicator::repeat(const Operation& operation, int ahead, int times, int replays) {
   double seconds = 0;
   in_time(collective_name(operation.collective), [&] {
     const auto launch = [&](Stream stream) { run(operation, stream); };
@@ -188,7 +188,7 @@ double Communicator::repeat(const Operation& operation, int ahead, int times, in
   return seconds;
 }
 
-void Communicator::in_time(const char* what, const std::function<void()>& work) {
+void NcclCommunicator::in_time(const char* what, const std::function<void()>& work) {
   std::atomic<bool> expired = false;
   {
     const Watchdog watchdog(timeout_s_ + kPatience, [&] {
@@ -211,12 +211,12 @@ void Communicator::in_time(const char* what, const std::function<void()>& work) 
   throw Error(ErrorCode::kAborted, std::string("asked to stop in ") + what);
 }
 
-void Communicator::abort() {
+void NcclCommunicator::abort() {
   aborted_ = true;
   if (const Comm comm = comm_.exchange(nullptr)) library_->abort(comm);
 }
 
-Comm Communicator::comm() const {
+Comm NcclCommunicator::comm() const {
   const Comm comm = comm_;
   if (!comm)
     throw Error(ErrorCode::kAborted, "this NCCL communicator has ended, or is not connected");

@@ -8,19 +8,19 @@
 
 #include "collectives/native/nccl/library.h"
 #include "collectives/native/operation.h"
-#include "transports/native/cuda/clock.h"
 #include "transports/native/cuda/gpu.h"
+#include "transports/native/cuda/timer.h"
 
 namespace railgauge::nccl {
 
-class Communicator {
+class NcclCommunicator {
  public:
   // `device` by CUDA's number. Error (kSystem): no driver, no such device.
-  Communicator(std::shared_ptr<const Library> library, int device, int rank, int ranks,
-               double timeout_s);
-  ~Communicator();
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
+  NcclCommunicator(std::shared_ptr<const Library> library, int device, int rank, int ranks,
+                   double timeout_s);
+  ~NcclCommunicator();
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
   // Connect to the other ranks, which have the same id. Error (kTimeout): not all arrived within
   // the timeout; (kAborted): abort() was called.
@@ -28,7 +28,7 @@ class Communicator {
 
   // Put an operation on a stream, built as nccl-tests builds it. All ranks in one order.
   void run(const Operation& operation, Stream stream);
-  // Run an operation on a stream of its own, as Clock::time does; the seconds one took. Error
+  // Run an operation on a stream of its own, as Timer::time does; the seconds one took. Error
   // (kTimeout): not done in time, and this communicator is aborted.
   double repeat(const Operation& operation, int ahead, int times, int replays);
   // End all waits here, on the GPU too; nothing runs afterwards. For any thread.
@@ -53,7 +53,7 @@ class Communicator {
   const int ordinal_, rank_, ranks_;
   const double timeout_s_;
   const cuda::Gpu gpu_;
-  cuda::Clock clock_;
+  cuda::Timer clock_;
   std::atomic<bool> aborted_ = false;
   std::atomic<Comm> comm_ = nullptr;
 };

@@ -9,7 +9,7 @@ constexpr int kSymmetricWindow = 1;  // NCCL_WIN_COLL_SYMMETRIC
 
 class Allocated : public cuda::Source {
  public:
-  explicit Allocated(Communicator& comm) : comm_(comm) {}
+  explicit Allocated(NcclCommunicator& comm) : comm_(comm) {}
 
   cuda::Pointer take(std::size_t size, const std::string& gpu) override {
     void* memory = nullptr;
@@ -33,7 +33,7 @@ class Allocated : public cuda::Source {
   virtual void enroll(void* memory, std::size_t size) = 0;
   virtual void withdraw(Comm comm) = 0;
 
-  Communicator& comm_;
+  NcclCommunicator& comm_;
 };
 
 class Buffer : public Allocated {
@@ -61,14 +61,14 @@ class Symmetric : public Allocated {
   Window window_ = nullptr;
 };
 
-std::unique_ptr<cuda::Source> source(Communicator& comm, Registration registration) {
+std::unique_ptr<cuda::Source> source(NcclCommunicator& comm, RegistrationKind registration) {
   const Library& nccl = comm.library();
   switch (registration) {
-    case Registration::kBuffer:
+    case RegistrationKind::kBuffer:
       nccl.need(nccl.allocate && nccl.free && nccl.enroll && nccl.withdraw,
                 "registering buffers (-R 1)", "2.19");
       return std::make_unique<Buffer>(comm);
-    case Registration::kSymmetric:
+    case RegistrationKind::kSymmetric:
       nccl.need(nccl.allocate && nccl.free && nccl.open_window && nccl.close_window,
                 "symmetric memory (-R 2)", "2.27");
       return std::make_unique<Symmetric>(comm);
@@ -79,8 +79,8 @@ std::unique_ptr<cuda::Source> source(Communicator& comm, Registration registrati
 
 }  // namespace
 
-std::unique_ptr<cuda::Memory> allocate(Communicator& comm, std::size_t size,
-                                       Registration registration) {
+std::unique_ptr<cuda::Memory> allocate(NcclCommunicator& comm, std::size_t size,
+                                       RegistrationKind registration) {
   return std::make_unique<cuda::Memory>(comm.device(), size, source(comm, registration));
 }
 

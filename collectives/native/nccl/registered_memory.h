@@ -8,7 +8,7 @@
 namespace railgauge::nccl {
 
 // The kind of registration, as nccl-tests' -R.
-enum class Registration : int {
+enum class RegistrationKind : int {
   kNone,       // nothing: memory of the driver
   kBuffer,     // ncclMemAlloc and ncclCommRegister, 2.19
   kSymmetric,  // ncclMemAlloc and ncclCommWindowRegister, at the same offset on all ranks, 2.27
@@ -16,7 +16,7 @@ enum class Registration : int {
 
 // Memory of the communicator's GPU; the communicator has to outlive it, and all ranks take theirs
 // in one order. Error (kSystem): there is none left, or this NCCL has no such registration.
-std::unique_ptr<cuda::Memory> allocate(Communicator& comm, std::size_t size,
-                                       Registration registration);
+std::unique_ptr<cuda::Memory> allocate(NcclCommunicator& comm, std::size_t size,
+                                       RegistrationKind registration);
 
 }  // namespace railgauge::nccl

@@ -19,7 +19,7 @@ namespace railgauge {
 using ChannelRow =
     std::tuple<std::vector<int>, int, int>;  // GPUs, NIC in, NIC out; by number, -1 for none
 
-static topo::Channel channel(const topo::Wiring& wiring, const ChannelRow& row) {
+static topo::CandidateChannel channel(const topo::Wiring& wiring, const ChannelRow& row) {
   const auto& [gpus, in, out] = row;
   const int nets = static_cast<int>(wiring.nets.size());
   std::vector<bool> seen(wiring.gpus.size());
@@ -34,9 +34,9 @@ static topo::Channel channel(const topo::Wiring& wiring, const ChannelRow& row) 
   return {gpus, in, out};
 }
 
-static std::vector<topo::Channel> channels(const topo::Wiring& wiring,
-                                           const std::vector<ChannelRow>& rows) {
-  std::vector<topo::Channel> made;
+static std::vector<topo::CandidateChannel> channels(const topo::Wiring& wiring,
+                                                    const std::vector<ChannelRow>& rows) {
+  std::vector<topo::CandidateChannel> made;
   for (const auto& row : rows) made.push_back(channel(wiring, row));
   return made;
 }
@@ -64,7 +64,7 @@ void bind_best_channels(nb::module_& m) {
          const std::vector<std::vector<ChannelRow>>& others) {
         if (wiring.gpus.size() < 2 && !wiring.leaves)
           throw std::invalid_argument("one GPU alone needs no link");
-        std::vector<std::vector<topo::Channel>> made;
+        std::vector<std::vector<topo::CandidateChannel>> made;
         for (const auto& rows : others) made.push_back(channels(wiring, rows));
         nb::gil_scoped_release unlocked;
         return topo::best_channels(wiring, static_cast<topo::Pattern>(pattern), most_channels,

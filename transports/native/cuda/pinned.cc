@@ -22,7 +22,7 @@ Pinned::~Pinned() {
   if (const Closing gpu(context_); gpu) Driver::get().host_free(data_);
 }
 
-Registered::Registered(Context context, void* data, std::size_t size)
+RegisteredHostMemory::Registered(Context context, void* data, std::size_t size)
     : context_(context), data_(data) {
   const Current current(context_);
   const Driver& cuda = Driver::get();
@@ -35,7 +35,7 @@ Registered::Registered(Context context, void* data, std::size_t size)
   there_ = reinterpret_cast<char*>(there);
 }
 
-Registered::~Registered() {
+RegisteredHostMemory::~RegisteredHostMemory() {
   if (const Closing gpu(context_); gpu) Driver::get().host_unregister(data_);
 }
 

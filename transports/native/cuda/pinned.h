@@ -24,12 +24,12 @@ class Pinned {
 };
 
 // The same for existing memory that outlives this.
-class Registered {
+class RegisteredHostMemory {
  public:
-  Registered(Context context, void* data, std::size_t size);
-  ~Registered();
-  Registered(const Registered&) = delete;
-  Registered& operator=(const Registered&) = delete;
+  RegisteredHostMemory(Context context, void* data, std::size_t size);
+  ~RegisteredHostMemory();
+  RegisteredHostMemory(const RegisteredHostMemory&) = delete;
+  RegisteredHostMemory& operator=(const RegisteredHostMemory&) = delete;
 
   // As the context's GPU addresses it.
   char* there() const { return there_; }

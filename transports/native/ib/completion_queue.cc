@@ -49,7 +49,7 @@ void CompletionChannel::take_events() {
   }
 }
 
-Rails rails_of(const Channels& channels) {
+Rails rails_of(const CompletionChannels& channels) {
   Rails rails;
   for (const auto& channel : channels) rails.push_back(channel->rail());
   return rails;

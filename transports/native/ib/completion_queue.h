@@ -52,8 +52,8 @@ class CompletionChannel {
   abi::CompChannel* channel_;
 };
 
-using Channels = std::vector<std::shared_ptr<CompletionChannel>>;  // one of each rail
-Rails rails_of(const Channels& channels);
+using CompletionChannels = std::vector<std::shared_ptr<CompletionChannel>>;  // one of each rail
+Rails rails_of(const CompletionChannels& channels);
 
 class CompletionQueue {
  public:

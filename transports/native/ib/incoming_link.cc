@@ -5,7 +5,7 @@
 
 namespace railgauge::ib {
 
-IncomingLink::IncomingLink(const End& end, const Channels& channels)
+IncomingLink::IncomingLink(const End& end, const CompletionChannels& channels)
     : Link(end, channels, false), arrived_(memory_.layout().messages()) {}
 
 void IncomingLink::take_piece(const Piece& piece) {

@@ -14,7 +14,7 @@ namespace railgauge::ib {
 
 class IncomingLink final : public Link {
  public:
-  IncomingLink(const End& end, const Channels& channels);
+  IncomingLink(const End& end, const CompletionChannels& channels);
 
   // The oldest message if all of it is there, else {nullptr, 0}.
   Message oldest();

@@ -22,7 +22,7 @@ struct LinkFacts {
 };
 static_assert(sizeof(LinkFacts) == 40);
 
-const End& checked(const End& end, const Channels& channels) {
+const End& checked(const End& end, const CompletionChannels& channels) {
   const long pairs = static_cast<long>(channels.size()) * end.queue_pairs;
   if (pairs < 1 || pairs > kMostPairs) {
     throw Error(ErrorCode::kInvalid, "a connection takes 1 to " + std::to_string(kMostPairs) +
@@ -37,7 +37,7 @@ QueuePair::Depth depth_of(const End& end) {
   return {Link::kWritesOfPiece * messages + Link::kSpare, messages + Link::kSpare};
 }
 
-Clock::duration patience_of(const Channels& channels) {
+Clock::duration patience_of(const CompletionChannels& channels) {
   Clock::duration longest = kLeastPatience;
   for (const auto& channel : channels) {
     const RailSettings& settings = channel->rail()->settings();
@@ -57,7 +57,7 @@ void require_same(const char* what, std::uint32_t ours, std::uint32_t theirs, in
 
 }  // namespace
 
-Link::Link(const End& end, const Channels& channels, bool sends)
+Link::Link(const End& end, const CompletionChannels& channels, bool sends)
     : health_(std::make_shared<Health>(end.peer, end.address)),
       sends_(sends),
       striping_(static_cast<std::uint32_t>(channels.size()),

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "transports/native/clock.h"
 #include "transports/native/health.h"
 #include "transports/native/ib/completion_queue.h"
 #include "transports/native/ib/memory.h"
@@ -32,8 +33,6 @@ struct End {
   int queue_pairs;  // on each rail
   bool split;       // every message over all of them
 };
-
-using Clock = std::chrono::steady_clock;
 
 // The immediate of a piece.
 struct Piece {
@@ -87,7 +86,7 @@ class Link {
   void close();
 
  protected:
-  Link(const End& end, const Channels& channels, bool sends);
+  Link(const End& end, const CompletionChannels& channels, bool sends);
 
   // A note's lower 31 bits count messages.
   static constexpr std::uint32_t kBye = 1u << 31;

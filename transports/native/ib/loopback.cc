@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "transports/native/clock.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge::ib {
@@ -33,7 +34,6 @@ void Loopback::read(const Region& region, const std::byte* from, const Region& i
 
 void Loopback::move(int opcode, const Region& here, const std::byte* at, const Region& there,
                     const std::byte* remote, std::size_t bytes, std::chrono::nanoseconds limit) {
-  using Clock = std::chrono::steady_clock;
   abi::Sge part{reinterpret_cast<std::uint64_t>(at), static_cast<std::uint32_t>(bytes),
                 here.lkey(*rail_)};
   abi::SendWr wr{};

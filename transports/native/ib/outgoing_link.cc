@@ -16,7 +16,7 @@ abi::Sge part(const void* data, std::size_t bytes, std::uint32_t lkey) {
 
 }  // namespace
 
-OutgoingLink::OutgoingLink(const End& end, const Channels& channels)
+OutgoingLink::OutgoingLink(const End& end, const CompletionChannels& channels)
     : Link(end, channels, true), short_(memory_.layout().messages()), lent_(pairs_.size()) {}
 
 std::byte* OutgoingLink::vacant() const {

@@ -15,7 +15,7 @@ namespace railgauge::ib {
 
 class OutgoingLink final : public Link {
  public:
-  OutgoingLink(const End& end, const Channels& channels);
+  OutgoingLink(const End& end, const CompletionChannels& channels);
 
   // The next slot, or nullptr while the peer has not read that many messages.
   std::byte* vacant() const;

@@ -48,9 +48,9 @@ Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger
   watch(bell_.get(), end_.get());
 }
 
-Channels Proxy::channels(const Rails& rails) {
+CompletionChannels Proxy::channels(const Rails& rails) {
   std::lock_guard lock(watched_);
-  Channels found;
+  CompletionChannels found;
   for (const auto& rail : rails) {
     auto known = std::find_if(channels_.begin(), channels_.end(),
                               [&](const auto& channel) { return channel->rail() == rail; });

@@ -26,7 +26,7 @@ class Proxy final : public Attendant {
   Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
   ~Proxy();
   // Those of some rails, which are watched from then on. Between operations.
-  Channels channels(const Rails& rails);
+  CompletionChannels channels(const Rails& rails);
   const DeviceFailure& failure() const { return failure_; }
   // Between operations.
   void add(std::shared_ptr<Link> link);
@@ -60,7 +60,7 @@ class Proxy final : public Attendant {
   std::shared_ptr<Doorbell> doorbell_;
   std::chrono::nanoseconds linger_;
   std::mutex watched_;  // channels_, between the rank and the ringer
-  Channels channels_;
+  CompletionChannels channels_;
   DeviceFailure failure_;
   Registrations registrations_;
   std::vector<std::shared_ptr<Link>> links_;

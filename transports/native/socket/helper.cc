@@ -6,13 +6,12 @@
 
 #include <algorithm>
 
+#include "transports/native/clock.h"
 #include "transports/native/error.h"
 
 namespace railgauge::socket {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // How long the thread sleeps before it polls by itself; an event wakes it at once.
 constexpr int kNapMs = 100;

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 
+#include "transports/native/clock.h"
 #include "transports/native/error.h"
 
 namespace railgauge::socket {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kNapMs = 20;  // between two looks for the time, at the end
 
