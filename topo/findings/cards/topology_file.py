@@ -8,8 +8,9 @@ TOPO_FILE_STALE = Card(
     title="The topology file is for another machine",
     levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
-        "NCCL trusts the file that NCCL_TOPO_FILE names. One that was left in /etc/nccl.conf or in an image for "
-        "another machine makes NCCL plan with devices that do not exist, and miss some that do."
+        "NCCL takes places and links of devices from the file that NCCL_TOPO_FILE names. One for another machine, left "
+        "in /etc/nccl.conf or in an image, makes it plan with links that do not exist. It leaves out GPUs of the file "
+        "that no rank uses and NICs that its plugin does not list, and places devices that the file lacks by sysfs."
     ),
     remedy="unset NCCL_TOPO_FILE (also in /etc/nccl.conf), or dump the topology of this machine: railgauge topo dump",
     sure="railgauge topo lint FILE --from live",
@@ -31,9 +32,9 @@ TOPO_FILE_FAULTY = Card(
     title="NCCL refuses the topology file, or is slowed down by it",
     levels=(WARN, FAIL, UNKNOWN),
     about=(
-        "NCCL trusts every line of a topology file: a bridge of 2.5 GT/s x1 that does not exist, NVLinks that end "
-        "where they start or a missing attribute cost a factor of ten or stop NCCL. Files published by clouds have had "
-        "all of these."
+        "NCCL does not compare the links in a topology file with the machine's: a bridge of 2.5 GT/s x1 that does not "
+        "exist, NVLinks that end where they start or a missing attribute cost a factor of ten or stop NCCL. Files "
+        "published by clouds have had all of these."
     ),
     remedy=(
         "correct what railgauge topo lint FILE names, or dump the topology again (railgauge topo dump); without "
@@ -46,10 +47,12 @@ TOPO_FILE_FAULTY = Card(
         "NCCL WARN Attribute arch of node cpu not found",
         "NCCL WARN XML Import Channel : dev 3 not found.",
         "NCCL WARN Error : too many XML nodes (max 256)",
+        "NCCL WARN Error : XML parser is limited to 256 nodes",
     ),
     patterns=(
         Pattern(
-            r"Attribute \w+ of node \w+ not found|XML Import Channel|too many XML nodes|XML (?:parse|Parse|mismatch)",
+            r"Attribute \w+ of node \w+ not found|XML Import Channel|too many XML nodes|XML parser is limited"
+            r"|XML (?:parse|Parse|mismatch|Mismatch)",
             FAIL,
             "the topology or graph file is faulty or too large",
         ),
@@ -62,7 +65,8 @@ VM_FLAT_TOPOLOGY = Card(
     levels=(INFO, WARN, UNKNOWN),
     about=(
         "The hypervisor shows GPUs and NICs flat on one bus, without switches, NUMA nodes or link speeds. NCCL then "
-        "counts with one shared root complex at the slowest default, and finds no GPU near a NIC."
+        "counts each unknown link as PCIe Gen3 x16, and takes every path for one through the CPU, so that it uses no "
+        "GPUDirect RDMA by default."
     ),
     remedy=(
         "set NCCL_TOPO_FILE to the provider's file for this instance type, or to one made on the host by railgauge "
@@ -86,9 +90,9 @@ AFFINITY_MASK_WRONG = Card(
     title="A CPU mask cannot be right",
     levels=(INFO, WARN, UNKNOWN),
     about=(
-        "NCCL binds a rank's threads to the mask of the CPU that its GPU is connected to. Masks that overlap, are "
-        "swapped or empty put proxies and host buffers on the wrong socket. Topology files of large clouds have had "
-        "such masks."
+        "NCCL binds a rank's threads to those cores of the CPU nearest to its GPU that the process may use. Masks that "
+        "overlap or are swapped put proxies and host buffers on the wrong socket; with none left NCCL does not bind. "
+        "Topology files of large clouds have had such masks."
     ),
     remedy="take each mask from /sys/devices/system/node/node*/cpumap of the machine, or leave affinity out",
     sure="compare affinity= in the file with /sys/devices/system/node/node*/cpumap",
@@ -163,21 +167,30 @@ CLASS_MISMATCH = Card(
     id="class-mismatch",
     title="A PCI class does not match the device",
     levels=(WARN, FAIL),
-    about="NCCL tells GPUs, NICs and bridges apart by their PCI class alone.",
+    about=(
+        "NCCL knows GPUs and NICs by the <gpu> or <nic> in a <pci>, and bridges by their PCI class: it looks for "
+        "devices below bridges only."
+    ),
     remedy="take it from /sys/bus/pci/devices/BUSID/class: 0x0604.. a bridge, 0x03.. a GPU, 0x02.. a NIC",
 )
 NUMAID_DUPLICATE = Card(
     id="numaid-duplicate",
     title="A NUMA node is in the file twice",
     levels=(FAIL,),
-    about="NCCL finds a CPU by its numaid: of two with the same one it uses one, and links to the other are wrong.",
+    about=(
+        "NCCL finds a CPU by its numaid: of two with the same one it finds the first, and counts the second as a "
+        "socket of its own."
+    ),
     remedy="join the two <cpu>, or give each its own numaid",
 )
 SEVERAL_HOSTS = Card(
     id="several-hosts",
     title="Several hosts are in one file",
     levels=(INFO,),
-    about="NCCL writes such a file with NCCL_TOPO_DUMP_FILE for multi-node NVLink; it loads the file of one host only.",
+    about=(
+        "NCCL writes such a file with NCCL_TOPO_DUMP_FILE for multi-node NVLink; when it loads one, it takes every "
+        "<cpu> for its own host's."
+    ),
     remedy="make one file for each host, with its own <cpu> elements, before NCCL loads it",
 )
 CPU_UNKNOWN = Card(
@@ -247,7 +260,7 @@ GPU_NUMBERING = Card(
     id="gpu-numbering",
     title="GPUs share a rank or index, or ranks have gaps",
     levels=(INFO, WARN),
-    about="dev is the GPU's number in NVML and rank the process that uses it; NCCL sets rank itself.",
+    about="dev is the GPU's number in NVML and rank the rank that uses it; NCCL sets rank itself.",
     remedy="give each GPU its own dev (nvidia-smi's number), and leave rank out: NCCL sets it",
 )
 GPU_DIFFERS = Card(
@@ -261,7 +274,10 @@ NET_DUPLICATE = Card(
     id="net-duplicate",
     title="Two NICs have one number or one name",
     levels=(WARN,),
-    about="NCCL finds a NIC by its name and numbers NICs by dev; of two equal ones it uses one.",
+    about=(
+        "NCCL finds a NIC by its name, the first where two have the same, and sets dev itself: the number in its "
+        "plugin. railgauge reads dev from the file."
+    ),
     remedy="number the NICs 0, 1, ... in the order of ibv_devices, and name each as the system does",
 )
 NET_SPEED_UNKNOWN = Card(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PCI class that does not fit what the device holds.
 
-NCCL uses the class (`ncclTopoAddPci`, `kvDictPciClass`); sysfs overrides the file's where it has one.
+NCCL uses the class (`ncclTopoAddPci`, `kvDictPciClass`); sysfs overrides the file's where it has one. From 2.30 on it
+looks into a bridge even where that holds a <gpu>, which has no class: "Attribute class of node gpu not found".
 """
 
 import re
@@ -36,7 +37,7 @@ def _wrong(pci: PlacedElement, kind: str) -> tuple[Level, str, str] | None:
     gpus = GPUS if any(gpu.get("gcn") for gpu in pci.element.all("gpu")) else DISPLAY
     if pci.holds("gpu") and not kind.startswith(gpus):
         message = f"it holds a <gpu>, but class {kind} is not a GPU (0x03...)"
-        return Level.WARN, message, "older releases (2.21) ignore the GPU if sysfs does not know it"
+        return Level.WARN, message, "NCCL 2.30 and later stop if they take it for a bridge and sysfs does not know it"
     return None
 
 

@@ -36,7 +36,7 @@ def _effect(key: str, here: int, real: int) -> str:
         planned, there = bandwidth.nvlink(here), bandwidth.nvlink(real)
         return f"NCCL plans with {planned:g} GB/s per NVLink instead of {there:g} GB/s" if planned != there else ""
     if key == "dev":
-        return f"NCCL uses NVML's data of GPU {here}"
+        return f"NCCL reads the peer-to-peer state of GPU {here} from NVML"
     return "NCCL copies through host memory, although GPUDirect RDMA works" if real else "GPUDirect RDMA fails"
 
 

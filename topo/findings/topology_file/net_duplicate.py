@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two <net> of one host with the same dev or the same name.
 
-NCCL finds a NIC by its name and uses the first match (`ncclTopoFillNet`); dev is its number in the plugin.
+NCCL finds a NIC by its name and uses the first match (`ncclTopoFillNet`); dev it overwrites with the number in the
+plugin (`ncclTopoGetSystem`).
 """
 
 from collections.abc import Iterator
@@ -12,13 +13,18 @@ from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.xml.placed_element import PlacedElement
 
+EFFECTS = {
+    "dev": "NCCL numbers both by its plugin; railgauge reads them from the file as one NIC with two paths",
+    "name": "NCCL uses the first one and leaves this one out",
+}
+
 
 def _check(file: Machine) -> Iterator[Finding]:
     first: dict[tuple[str, str, str], PlacedElement] = {}
     for net in file.topology.placed("net"):
         if net.get("net") == "0":
             continue  # a port that is part of a merged NIC
-        for key in ("dev", "name"):
+        for key, effect in EFFECTS.items():
             value = net.get(key)
             known = first.setdefault((net.host, key, value), net) if value is not None else net
             if known is not net:
@@ -27,7 +33,7 @@ def _check(file: Machine) -> Iterator[Finding]:
                     Level.WARN,
                     f"{key} {value} also on line {known.line}",
                     subject=net.get("name"),
-                    effect="NCCL treats both as one NIC with two paths",
+                    effect=effect,
                     attribute=key,
                     value=value,
                     lines=[known.line, net.line],
