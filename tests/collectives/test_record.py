@@ -135,6 +135,11 @@ def test_the_text_says_who_waits_for_whom_and_what_came_before():
     assert "#41  01:46:40.000  all_reduce of 1024 float, sum, by ring: ranks 0 and 1 not" in text
 
 
+def test_a_rank_that_has_called_nothing_is_told():
+    text = record_text(make_record({0: LATE[0], 1: [idle()]}, 2, None, "gpu-01", ["run", "all_reduce"]))
+    assert "rank 1  had called no collective\n" in text
+
+
 def test_of_operations_that_were_not_timed_the_text_gives_no_time():
     text = record_text(make_record({0: [called("barrier", 5, took_us=0.0)]}, 1, None, "gpu-01", ["run"]))
     assert re.search(r"#5 .*: rank 0 done$", text, re.MULTILINE), text

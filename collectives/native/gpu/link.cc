@@ -131,7 +131,7 @@ GpuLink::Access::~Access() {
   if (const cuda::Closing gpu(from_); gpu) cuda_.disable_peer_access(to_);
 }
 
-GpuLink::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
+GpuLink::GpuLink(int low, int high, std::size_t room, bool peers, double timeout_s)
     : timeout_s_(timeout_s) {
   if (low == high) throw Error(ErrorCode::kInvalid, "a link needs two different GPUs");
   low_ = std::make_unique<Side>(low, room, timeout_s);

@@ -57,7 +57,7 @@ class Watchdog {
 
 }  // namespace
 
-NcclCommunicator::Communicator(std::shared_ptr<const Library> library, int device, int rank,
+NcclCommunicator::NcclCommunicator(std::shared_ptr<const Library> library, int device, int rank,
                                int ranks, double timeout_s)
     : library_(std::move(library)),
       ordinal_(device),

@@ -15,6 +15,7 @@ from railgauge.topo.facts import named_source
 from railgauge.topo.facts.capture import SCHEMA, Capture, CaptureReader, dumps, loads
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.recording import capture_of
+from railgauge.topo.facts.shapes import MOST_PATHS, misfit
 from railgauge.topo.files.compression import WRITERS
 from railgauge.topo.machine import load_machine, record
 from railgauge.topo.nccl.detect.scan import scan
@@ -243,3 +244,8 @@ def test_a_small_capture_cannot_list_millions_of_cores():
         scan(CaptureReader(Capture(manifest={}, texts=texts)), {})
     repeated = {"/sys/devices/system/node/node0/cpulist": ",".join(["0-65535"] * 50_000)}
     assert scan(CaptureReader(Capture(manifest={}, texts=repeated)), {}).topology.numa == ()
+
+
+def test_as_many_paths_may_be_absent_as_an_archive_may_name():
+    assert misfit({"absent": ["/a"] * MOST_PATHS}, "manifest.json") is None
+    assert "at most" in misfit({"absent": ["/a"] * (MOST_PATHS + 1)}, "manifest.json")

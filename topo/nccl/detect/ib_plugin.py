@@ -32,7 +32,7 @@ from railgauge.topo.values.busid import is_bus_id, to_number
 from railgauge.topo.values.number import natural
 
 LINK_LAYERS = ("InfiniBand", "Ethernet")
-EVERY_PORT, DEFAULT_GID = HcaFilter(), GidSettings()
+EVERY_PORT, DEFAULT_GID = parse_hca(None), GidSettings()
 MAX_PORTS = 32  # MAX_IB_DEVS
 
 

@@ -30,9 +30,9 @@ class HcaEntry:
 class HcaFilter:
     """NCCL_IB_HCA: entries to use (or to leave out, with `exclude`), by prefix or by exact name."""
 
-    exclude: bool = False
-    exact: bool = False
-    entries: tuple[HcaEntry, ...] = ()
+    exclude: bool
+    exact: bool
+    entries: tuple[HcaEntry, ...]
 
     def entry(self, name: str, port: int) -> HcaEntry | None:
         """The first entry that names the port."""

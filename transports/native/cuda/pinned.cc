@@ -22,7 +22,7 @@ Pinned::~Pinned() {
   if (const Closing gpu(context_); gpu) Driver::get().host_free(data_);
 }
 
-RegisteredHostMemory::Registered(Context context, void* data, std::size_t size)
+RegisteredHostMemory::RegisteredHostMemory(Context context, void* data, std::size_t size)
     : context_(context), data_(data) {
   const Current current(context_);
   const Driver& cuda = Driver::get();

@@ -57,7 +57,7 @@ Timer::Line::~Line() {
   if (const Closing gpu(context); gpu) Driver::get().stream_destroy(stream);
 }
 
-Timer::Clock(Context context)
+Timer::Timer(Context context)
     : line_(context),
       begin_(context, true),
       end_(context, true),

@@ -35,6 +35,8 @@ def test_bytes_that_passed_where_they_were_planned_are_a_pass():
 def test_other_traffic_is_tolerated_and_told():
     one = judged({("eth0", SENT): 100 * MB}, link("eth0", 300 * MB, 1, packets=70_001))["eth0", SENT]
     assert (one.level, one.why) == (Level.PASS, "and 193 MB beyond the plan")
+    (told,) = findings([one])
+    assert told.message == "eth0 of node sent 3.00 x the 100 MB of the plan, and 193 MB beyond the plan"
 
 
 def test_headers_of_small_packets_are_no_other_traffic():

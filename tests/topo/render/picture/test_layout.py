@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout: every part has one box, boxes are apart and inside, texts and wires inside too, on any machine."""
 
+from collections import Counter
 from itertools import combinations, pairwise
 
+import pytest
 from hypothesis import given, settings
 from tests.topo.render.picture.random_pictures import drawn, topologies
 from tests.topo.small_machines import C2C, SWITCHED, gpu, nic, nvlink, switch, topology
@@ -119,3 +121,11 @@ def test_wires_are_as_wide_as_they_carry():
     canvas = lay_out(drawn(topology(*sockets(8, 1))))
     widths = {stroke.kind: stroke.width for stroke in canvas.strokes if stroke.note}
     assert widths["NVL"] > widths["PCI"] > 1
+
+
+@pytest.mark.parametrize(("nics", "high"), [(2, 1), (3, 2), (8, 2), (9, 4), (16, 4)])
+def test_stacks_grow_with_the_number_of_nics(nics, high):
+    ports = (nic(f"0000:01:{2 + n:02x}.0", n) for n in range(nics))
+    canvas = lay_out(drawn(topology(switch("0000:01:00.0", gpu("0000:01:01.0", 0), *ports))))
+    stacks = Counter(box.x for box in canvas.boxes if box.kind is NodeKind.NIC)
+    assert (max(stacks.values()), stacks.total()) == (high, nics)
