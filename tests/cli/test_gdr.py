@@ -3,7 +3,7 @@
 
 import json
 
-from tests.cli.command import in_process as railgauge
+from tests.cli.command import in_process, in_process as railgauge
 
 from railgauge.cli.gdr.check import tried
 from railgauge.topo.findings.gdr.pairs import gdr_pairs
@@ -35,6 +35,13 @@ def test_one_pair_as_json():
     result = railgauge("gdr", "check", "GPU0", "mlx5_3", "--from", "@dgx-h100", "--json")
     [finding] = json.loads(result.stdout)["findings"]
     assert (finding["id"], finding["level"], finding["subject"]) == ("gpu-direct-rdma", "PASS", "GPU0 mlx5_3")
+
+
+def test_what_fixing_brings_is_of_the_node_however_many_pairs_are_asked_for():
+    asked = (("gdr", "check", *pair, "--from", "@dgx-a100-no-peermem", "--json") for pair in ((), ("GPU0", "mlx5_0")))
+    whole, one = (json.loads(railgauge(*command).stdout)["findings"] for command in asked)
+    assert {found["effect"] for found in one} == {found["effect"] for found in whole if found["level"] == "FAIL"}
+    assert "+" in one[0]["effect"]
 
 
 def test_a_setting_asked_for_counts():

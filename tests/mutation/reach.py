@@ -74,8 +74,8 @@ class Map:
 
 
 def test_files(folder: str) -> list[str]:
-    """Of a folder of the code and of those that build on it."""
-    folders = LAYERS[LAYERS.index(folder.split("/")[0]) :]
+    """Of a folder of the code and of those that build on it, and those of collectives on GPUs."""
+    folders = (*LAYERS[LAYERS.index(folder.split("/")[0]) :], "gpu")
     return sorted(str(path.relative_to(ROOT)) for one in folders for path in (ROOT / "tests" / one).rglob("test_*.py"))
 
 

@@ -211,7 +211,7 @@ class World {
   std::mt19937 random_;
   Grid grid_;
   std::vector<std::vector<Bytes>> buffers_;  // by owner and writer
-  std::vector<Memory> memory_;
+  std::vector<KernelState> memory_;
   std::vector<Status> status_;
   std::vector<Channel> channels_;
   std::vector<int> order_;

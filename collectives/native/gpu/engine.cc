@@ -52,7 +52,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       processors_(gpu_.attribute(kProcessorCount)),
       least_processors_(processors_),
       overlaps_(gpu_.attribute(kComputeCapability) >= kOverlapFrom),
-      memory_(device, sizeof(Memory)),
+      memory_(device, sizeof(KernelState)),
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
       turns_(gpu_.context()),
@@ -65,7 +65,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       layout.blocks > kMostBlocks || layout.line_blocks > kMostBlocks) {
     throw Error(ErrorCode::kInvalid, "a GPU engine's rank must be one of its ranks");
   }
-  memory_.set(0, sizeof(Memory));
+  memory_.set(0, sizeof(KernelState));
   *status() = {};
 }
 
@@ -159,7 +159,7 @@ void Engine::count(const Operation& asked, const Choice& choice, std::uint64_t t
 }
 
 Base Engine::base(std::uint32_t chunk_bytes) const {
-  return {layout_, reinterpret_cast<Memory*>(memory_.pointer()), status(),
+  return {layout_, reinterpret_cast<KernelState*>(memory_.pointer()), status(),
           static_cast<std::uint64_t>(timeout_s_ * 1e9), chunk_bytes};
 }
 

@@ -46,7 +46,7 @@ void add(const std::string& name, const Data&) {
 const bool kAdded = [] {
   for (int dtype = 0; dtype < kDtypes; ++dtype) {
     for (const PatternKind kind : {PatternKind::kExact, PatternKind::kRandom}) {
-      const Pattern pattern{1, static_cast<Dtype>(dtype), Redop::kSum, 0, kind};
+      const DataPattern pattern{1, static_cast<Dtype>(dtype), Redop::kSum, 0, kind};
       const std::string name = kind == PatternKind::kExact ? "exact_" : "random_";
       with_data(pattern,
                 [&]<class T>(const auto& data, T) { add<T>(name + kDtypeNames[dtype], data); });
