@@ -107,6 +107,13 @@ def test_the_flags_reach_the_job():
     assert (job.iterations, job.aggregate, job.warmup, job.average, job.check) == (5, 3, 7, 3, 2)
 
 
+@pytest.mark.parametrize(("scan", "counts"), [(("-f", "2"), False), (("-i", "8"), True)])
+def test_ranks_agree_on_the_step_of_a_scan_by_steps(scan, counts):
+    with mock.patch("railgauge.cli.run.command.start", return_value=0) as start:
+        in_process("run", "all_reduce", "-b", "8", "-e", "64", *scan, "--device", "cpu")
+    assert ("-i" in start.call_args.args[0].agreed()) == counts
+
+
 def test_without_flags_a_run_is_as_nccl_tests_has_it():
     """The defaults in its README: 20 timed iterations, 1 before, one size of 32 MiB, checked, the ranks' average."""
     with mock.patch("railgauge.cli.run.command.start", return_value=0) as start:
