@@ -3,7 +3,7 @@
 
 import json
 
-from tests.cli.command import in_process, in_process as railgauge
+from tests.cli.command import in_process as railgauge
 
 from railgauge.cli.gdr.check import tried
 from railgauge.topo.findings.gdr.pairs import gdr_pairs
