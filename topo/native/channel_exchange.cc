@@ -9,7 +9,8 @@ namespace railgauge::topo {
 static constexpr int DOUBLINGS = 6;  // a load costs its 64th power: the heaviest ones decide
 static constexpr double NOTEWORTHY = 1e-9;
 
-ChannelExchange::ChannelExchange(const ChannelSpace& space, const std::vector<Lanes>& pool, double effort)
+ChannelExchange::ChannelExchange(const ChannelSpace& space, const std::vector<Lanes>& pool,
+                                 double effort)
     : space_(space), effort_(effort) {
   for (const Lanes& lanes : pool) number(lanes);
 }

@@ -32,7 +32,7 @@ void store(std::uint32_t& word, std::uint32_t value) {
 }  // namespace
 
 GpuProxy::GpuProxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
-                std::shared_ptr<Doorbell> doorbell, Status* status)
+                   std::shared_ptr<Doorbell> doorbell, Status* status)
     : layout_(layout),
       routes_(std::move(routes)),
       doorbell_(std::move(doorbell)),

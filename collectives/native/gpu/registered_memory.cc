@@ -6,7 +6,8 @@
 
 namespace railgauge::gpu {
 
-GpuRegisteredMemory::GpuRegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via, int rank)
+GpuRegisteredMemory::GpuRegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via,
+                                         int rank)
     : peers_(peers),
       via_(std::move(via)),
       rank_(rank),

@@ -58,7 +58,7 @@ class Watchdog {
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(std::shared_ptr<const Library> library, int device, int rank,
-                               int ranks, double timeout_s)
+                                   int ranks, double timeout_s)
     : library_(std::move(library)),
       ordinal_(device),
       rank_(rank),
