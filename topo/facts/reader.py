@@ -77,9 +77,13 @@ def follow(path: str, readlink: Callable[[str], str | None]) -> str | None:
     return "/" + "/".join(done)
 
 
-def _read(path: str) -> bytes:
-    """The bytes of a regular file, at most about MAX_TEXT; OSError for all else. Never waits for a pipe or terminal."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _open(path: str) -> int:
+    """A descriptor of what is at the path and no link; OSError where there is none. Never waits for a pipe or terminal."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _read(descriptor: int) -> bytes:
+    """The bytes of a regular file, at most about MAX_TEXT; OSError for all else. Closes the descriptor."""
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -114,6 +118,7 @@ class LiveReader:
 
     def text(self, path: str) -> str | None:
         """See Reader. What a driver answers with NO_VALUE is absent and no problem; a file over MAX_TEXT is cut."""
+        self._try(path)
         real = self.realpath(path)
         return None if real is None else self._once(self.texts, real, self._text, path)
 
@@ -160,16 +165,32 @@ class LiveReader:
 
     def _followed(self, path: str) -> str | None:
         """As `follow`, but each folder once: a port's table of GIDs is a folder of up to 1,024 files."""
+        real = self._in_folder(path)
+        if real is None or self.readlink(real) is not None:
+            return follow(path, self.readlink)
+        return real
+
+    def _in_folder(self, path: str) -> str | None:
+        """The path with the links of its folder followed; None for a loop, or where its last part names no entry."""
         folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
-            return follow(path, self.readlink)
+            return None
         if folder not in self.real:
             self.real[folder] = follow(folder, self.readlink)
         parent = self.real[folder]
-        if parent is None:
-            return None
-        real = f"{parent.rstrip('/')}/{name}"
-        return real if self.readlink(real) is None else follow(real, self.readlink)
+        return None if parent is None else f"{parent.rstrip('/')}/{name}"
+
+    def _try(self, path: str) -> None:
+        """Keep the text of a path that opens: so it is there and no link, which nobody needs to ask the kernel for."""
+        real = self._in_folder(path) if path not in self.real and "\0" not in path else None
+        if real is None or real in self.links or real in self.there:
+            return
+        try:
+            descriptor = _open(self.root + real)
+        except OSError:
+            return  # absent, a link or not ours to read: `realpath` and `_text` say which
+        self.real[path], self.links[real], self.there[real] = real, None, (True, None)
+        self.texts[real] = self._text(real, descriptor)
 
     def _is_there(self, real: str) -> Kept[bool]:
         try:
@@ -185,16 +206,16 @@ class LiveReader:
         was_there, _ = self.there.get(folder, (False, None))
         return was_there and not os.access(self.root + folder, os.F_OK)
 
-    def _text(self, real: str) -> Kept[str | None]:
+    def _text(self, real: str, descriptor: int | None = None) -> Kept[str | None]:
         start = time.monotonic()
         try:
-            data = _read(self.root + real)
+            data = _read(_open(self.root + real) if descriptor is None else descriptor)
         except IsADirectoryError:
             return None, None
         except OSError as error:
             return None, _why(error, time.monotonic() - start)
         cut = f"larger than {MAX_TEXT >> 20} MiB, cut off there" if len(data) >= MAX_TEXT else None
-        return file_text(real, data.decode("utf-8", "replace")).rstrip() or None, cut
+        return file_text(real, data.decode("utf-8", "replace").rstrip("\r\n")).rstrip() or None, cut
 
     def _listing(self, real: str) -> Kept[tuple[str, ...]]:
         try:

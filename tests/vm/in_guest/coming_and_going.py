@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans while PCI devices come and go: prints a JSON list of {"dump", "warnings"}, one for each scan; the last one is
-made when all are back.
+"""A scenario: scans while PCI devices come and go. Prints a JSON list of {"dump", "warnings"}, one for each scan; the last
+one is made when all are back.
 
 $COMING names the devices by bus id. Facts that are asked of libraries are asked once; sysfs is read anew each time.
 """
@@ -46,7 +46,7 @@ def one_scan(before: LiveReader) -> dict:
     return {"dump": topology_file.dumps(result.topology), "warnings": list(result.warnings)}
 
 
-def main() -> None:
+def main() -> int:
     reader = live_reader()
     scan(reader, os.environ)
     stop = threading.Event()
@@ -58,6 +58,4 @@ def main() -> None:
         stop.set()
         going.join()
     print(json.dumps([*scans, one_scan(reader)]))
-
-
-main()
+    return 0

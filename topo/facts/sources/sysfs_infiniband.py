@@ -219,7 +219,7 @@ def _port(reader: Reader, device: str, number: int, gids: bool) -> RdmaPort:
 def _gid(reader: Reader, folder: str, index: int) -> Gid | None:
     """One entry of the table; None for an unused one, which is all zeros, and for what is no GID."""
     gid = reader.text(f"{folder}/gids/{index}")
-    if gid is None or not GID.fullmatch(gid) or not gid.strip("0:"):
+    if gid is None or not gid.strip("0:") or not GID.fullmatch(gid):
         return None
     kind, netdev = (reader.text(f"{folder}/gid_attrs/{what}/{index}") for what in ("types", "ndevs"))
     return Gid(index=index, gid=gid, type=kind, netdev=netdev)

@@ -150,14 +150,15 @@ def test_a_device_that_vanishes_or_is_unreadable_leaves_none(tree):
 def test_a_hole_in_the_table_is_no_problem(tree, monkeypatch):
     """Containers see entries of other network namespaces, whose type and interface read as EINVAL."""
     tree.device("mlx5_0", "0000:18:00.0")
-    tree.port("mlx5_0", gids={3: (MAPPED, None, None)}, **ROCE)
+    tree.port("mlx5_0", gids={3: (MAPPED, "no value", "no value")}, **ROCE)
     reader = LiveReader(str(tree.root))
     plain = live._read
 
-    def read(path: str) -> bytes:
-        if "gid_attrs" in path:
+    def read(descriptor: int) -> bytes:
+        data = plain(descriptor)
+        if data.strip() == b"no value":
             raise OSError(errno.EINVAL, "Invalid argument")
-        return plain(path)
+        return data
 
     monkeypatch.setattr(live, "_read", read)
     (device,) = read_rdma(reader)
