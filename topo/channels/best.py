@@ -37,14 +37,16 @@ class Candidates:
     search_ms: float
 
 
-def best_graphs(wiring: Wiring, nodes: int, cross_nic: int) -> Graphs:
-    """Ring and tree of one of `nodes` equal nodes; `cross_nic` is NCCL_CROSS_NIC.
+def best_graphs(wiring: Wiring, listed: Wiring, nodes: int, cross_nic: int) -> Graphs:
+    """Ring and tree of one of `nodes` equal nodes; `listed` has each NIC as often as NCCL counts it.
+
+    `cross_nic` is NCCL_CROSS_NIC.
 
     UnavailableError if no channel can visit all ranks.
     """
     if wiring.ranks[0].kind is NodeKind.HOST:
         return _host_graphs(wiring, cross_nic)
-    nccl = nccl_graphs(wiring, cross_nic)
+    nccl = nccl_graphs(listed, cross_nic)
     if len(wiring.ranks) == 1:
         return nccl
     limits = limits_of(wiring)

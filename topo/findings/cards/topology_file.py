@@ -261,7 +261,7 @@ NET_DUPLICATE = Card(
     id="net-duplicate",
     title="Two NICs have one number or one name",
     levels=(WARN,),
-    about="NCCL finds a NIC by its name and numbers NICs by dev; of two equal ones it uses one.",
+    about="NCCL finds a NIC by its name and dev; of two equal ones it counts both, but uses the first.",
     remedy="number the NICs 0, 1, ... in the order of ibv_devices, and name each as the system does",
 )
 NET_SPEED_UNKNOWN = Card(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two <net> of one host with the same dev or the same name.
 
-NCCL finds a NIC by its name and uses the first match (`ncclTopoFillNet`); dev is its number in the plugin.
+NCCL finds a NIC by its name and uses the first match (`ncclTopoFillNet`); dev is its number in the plugin. An interface
+without a PCI device stands below the CPU of each rank in NCCL's own dumps, so equal ones below CPUs are no finding.
 """
 
 from collections.abc import Iterator
@@ -21,17 +22,23 @@ def _check(file: Machine) -> Iterator[Finding]:
         for key in ("dev", "name"):
             value = net.get(key)
             known = first.setdefault((net.host, key, value), net) if value is not None else net
-            if known is not net:
+            if known is not net and not _is_virtual_twin(net, known):
                 yield RULE.at(
                     net,
                     Level.WARN,
                     f"{key} {value} also on line {known.line}",
                     subject=net.get("name"),
-                    effect="NCCL treats both as one NIC with two paths",
+                    effect="NCCL counts two NICs, and takes the first wherever it looks for this one",
                     attribute=key,
                     value=value,
                     lines=[known.line, net.line],
                 )
+
+
+def _is_virtual_twin(net: PlacedElement, known: PlacedElement) -> bool:
+    """Whether both are one interface below the CPUs of two ranks."""
+    apart = net.nearest("pci") is None and known.nearest("pci") is None and net.around[-1] is not known.around[-1]
+    return apart and dict(net.element.attributes) == dict(known.element.attributes)
 
 
 RULE = TopologyFileRule(card=NET_DUPLICATE, check=_check)
