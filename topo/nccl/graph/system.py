@@ -14,6 +14,7 @@ from railgauge.topo.nccl.graph import figures
 from railgauge.topo.nccl.graph.broadcom import flatten
 from railgauge.topo.nccl.graph.figures import UNLIMITED, Figure
 from railgauge.topo.nccl.graph.fusion import in_fused_order
+from railgauge.topo.nccl.graph.gfx import gfx_name
 from railgauge.topo.nccl.graph.host_ranks import add_host_ranks
 from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilder
@@ -171,11 +172,6 @@ def _add_gpu(
         bus_id=bus_id,
     )
     builder.wire(card, node, LinkKind.LOC, UNLIMITED)
-
-
-def gfx_name(gcn: str | None) -> str | None:
-    """RCCL's name of a GPU's architecture: "gfx942"; older files have a number, 908, or HIP's 910 for gfx90a."""
-    return inline(gcn if gcn.startswith("gfx") else f"gfx{'90a' if gcn == '910' else gcn}") if gcn else None
 
 
 def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
