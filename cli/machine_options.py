@@ -136,12 +136,17 @@ def open_machine(
     later: bool = False,
     tolerant: bool = False,
     dmesg: str | None = None,
+    graph: str | None = None,
 ) -> "Machine":
     """Load the machine (`merged`: a card's ports are one NIC) and warn on stderr of what could not be read.
+
+    `graph`: a graph file for it; where that names NICs of merged ports, the ports are merged.
 
     `save`: a capture that is written first; the answer is then that of the capture. `later`: with the second reading of
     counters. `tolerant`, `dmesg`: see load_machine.
     """
+    from railgauge.topo.channels.merged_ports import merged_for
+    from railgauge.topo.files.input_file import STDIN
     from railgauge.topo.machine import load_machine
     from railgauge.topo.nccl.detect.merged_nics import merge_nics
 
@@ -155,6 +160,9 @@ def open_machine(
     )
     if merged:
         machine = replace(machine, topology=merge_nics(machine.topology))
+    elif graph is not None and graph != STDIN and (topology := merged_for(graph, machine.topology)):
+        tell(f"railgauge: {graph} names NICs of merged ports: --merge-nics is assumed")
+        machine = replace(machine, topology=topology)
     print_warnings(machine.warnings)
     return machine
 

@@ -143,3 +143,7 @@ def _place(error: BaseException) -> str:
         return ""
     folder, name = os.path.split(frames[-1].filename)
     return f" ({os.path.join(os.path.basename(folder), name)}:{frames[-1].lineno})"
+
+
+class TruncatedError(InputError):
+    """A packed file that breaks off: what came before is sound."""

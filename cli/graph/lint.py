@@ -65,7 +65,7 @@ def lint(
     from railgauge.topo.render.findings import record
 
     detail = detail_of(verbose=verbose, quiet=quiet)
-    machine = open_machine(source, gpus, merged=merged, save=save)
+    machine = open_machine(source, gpus, merged=merged, save=save, graph=file)
     steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
     denied = denied_pairs(system, machine.reader)

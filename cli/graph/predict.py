@@ -135,7 +135,7 @@ def predict(
     fabric = Fabric(kind=kind, oversubscription=oversubscription, hop_us=hop_us, radix=radix)
     changes = [text for text in sets or [] if "." in text.partition("=")[0]]
     scanned = _sizes(begin, end, step, factor)
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save, graph=graph)
     settings = settings_in_force(machine, [text for text in sets or [] if text not in changes])
     allowed = read_allowed(settings)
     shape = _Shape(

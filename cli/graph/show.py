@@ -95,7 +95,7 @@ def show(
     from railgauge.topo.render.graph import graph_records, rank_lines
 
     _check_suffix(output)
-    machine = open_machine(source, gpus, merged=merged, save=save)
+    machine = open_machine(source, gpus, merged=merged, save=save, graph=file)
     steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
     denied = denied_pairs(system, machine.reader)

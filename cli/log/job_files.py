@@ -18,7 +18,7 @@ ENOUGH = 512  # bytes that distinguish a record from a log whose lines are JSON,
 
 def begin(path: str) -> tuple[bytes, Iterator[bytes]]:
     """The first bytes of a file, and its whole content as blocks."""
-    content = blocks(path)
+    content = blocks(path, lambda cut: tell(f"railgauge: WARN {cut}"))
     first = next(content, b"")
     while 0 < len(first) < ENOUGH and (more := next(content, b"")):
         first += more

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from railgauge import _native
+from railgauge.topo.channels.both_ways import passes
 from railgauge.topo.channels.bounds import bound_of
 from railgauge.topo.channels.channel_count import CLOSE, EQUAL, choose, limits_of, most_carrying, shared_counts, total
 from railgauge.topo.channels.connection import unconnected
@@ -37,14 +38,16 @@ class Candidates:
     search_ms: float
 
 
-def best_graphs(wiring: Wiring, nodes: int, cross_nic: int) -> Graphs:
-    """Ring and tree of one of `nodes` equal nodes; `cross_nic` is NCCL_CROSS_NIC.
+def best_graphs(wiring: Wiring, listed: Wiring, nodes: int, cross_nic: int) -> Graphs:
+    """Ring and tree of one of `nodes` equal nodes; `listed` has each NIC as often as NCCL counts it.
+
+    `cross_nic` is NCCL_CROSS_NIC.
 
     UnavailableError if no channel can visit all ranks.
     """
     if wiring.ranks[0].kind is NodeKind.HOST:
         return _host_graphs(wiring, cross_nic)
-    nccl = nccl_graphs(wiring, cross_nic)
+    nccl = nccl_graphs(listed, cross_nic)
     if len(wiring.ranks) == 1:
         return nccl
     limits = limits_of(wiring)
@@ -108,7 +111,8 @@ def _ring(wiring: Wiring, ring: Candidates, tree: Candidates, nodes: int, cross_
     counts = shared_counts(ring.found.by_count, tree.found.by_count, limits_of(wiring))
     best = _best(wiring, ring, choose(ring.found.by_count, counts, like=len(ring.nccl.channels)), cross_nic)
     with_theirs, with_ours = (total(tree.found.by_count, len(graph.channels)) for graph in (ring.nccl, best))
-    if best.total(nodes) > ring.theirs * (1 + EQUAL) or with_ours > with_theirs * (1 + CLOSE):
+    gain, no_loss = best.total(nodes) > ring.theirs * (1 + EQUAL), best.total(nodes) >= ring.theirs
+    if gain or (no_loss and with_ours > with_theirs * (1 + CLOSE)):
         return best
     return _theirs(wiring, ring)
 
@@ -119,8 +123,10 @@ def _tree(wiring: Wiring, tree: Candidates, nodes: int, cross_nic: int, count: i
     if total(found, count) < tree.theirs * (1 - EQUAL) or count not in found:
         count = choose(found, most_carrying(found, limits_of(wiring)), like=len(tree.nccl.channels))
     best = _best(wiring, tree, count, cross_nic)
-    least = tree.theirs * (1 + EQUAL if count == len(tree.nccl.channels) else 1 - EQUAL)
-    return best if best.total(nodes) > least else _theirs(wiring, tree)
+    gain, no_loss = best.total(nodes) > tree.theirs * (1 + EQUAL), best.total(nodes) >= tree.theirs
+    better = gain or (no_loss and count != len(tree.nccl.channels))
+    worse = passes(wiring, best, nodes) < passes(wiring, tree.nccl, nodes) * (1 - EQUAL)
+    return best if better and not worse else _theirs(wiring, tree)
 
 
 def _best(wiring: Wiring, among: Candidates, count: int, cross_nic: int) -> Graph:

@@ -33,11 +33,12 @@ def search(
     if len(system.gpus) > MOST_GPUS:
         raise UnavailableError(f"{len(system.gpus)} GPUs: the search supports up to {MOST_GPUS} per machine")
     table = paths(system, p2p=p2p, levels=steering.levels, denied=denied)
-    wiring = wire_up(system, table, nodes)
-    if nodes > 1 and not wiring.nets:
+    if nodes > 1 and not system.nets:
         raise UnavailableError("no NIC: this machine cannot be one of several nodes")
+    listed = wire_up(system, table, nodes, system.listed_nets)
     if policy is Policy.NCCL:
-        found = nccl_graphs(wiring, steering.cross_nic)
+        found = nccl_graphs(listed, steering.cross_nic)
     else:
-        found = best_graphs(wiring, nodes, steering.cross_nic)
+        once = listed if system.listed_nets == system.nets else wire_up(system, table, nodes, system.nets)
+        found = best_graphs(once, listed, nodes, steering.cross_nic)
     return with_running(group_of(system, table, nodes), found)

@@ -37,22 +37,25 @@ class Wiring:
         return self.steps[source * (len(self.ranks) + len(self.nets)) + target]
 
 
-def wire_up(system: System, table: Paths, nodes: int) -> Wiring:
-    """The wiring of the group of one of `nodes` equal nodes; UnavailableError for a System without ranks."""
+def wire_up(system: System, table: Paths, nodes: int, nets: tuple[Node, ...]) -> Wiring:
+    """The wiring of the group of one of `nodes` equal nodes over some NICs of the System.
+
+    UnavailableError for a System without ranks.
+    """
     group = group_of(system, table, nodes)
     ranks, leaves = group.ranks, group.leaves
     links = tuple(system.links)
     numbers = {(link.source, link.target, link.kind): number for number, link in enumerate(links)}
-    steps = tuple(_steps(system, table, ranks, numbers))
+    steps = tuple(_steps(system, table, (*ranks, *nets), numbers))
     cards = system.kind(NodeKind.DEV)
     first = next(iter(system.kind(NodeKind.CPU)), None)
     native = _native.topo.Wiring(
         links=[(link.gb_per_s, link.kind is LinkKind.PCI) for link in links],
         gpus=[
-            (rank.rank or 0, *_pci_links(system, rank, numbers), _positions(table.local_nets(rank), system.nets))
+            (rank.rank or 0, *_pci_links(system, rank, numbers), _positions(table.local_nets(rank), nets))
             for rank in ranks
         ],
-        nets=[_net(system, table, net, ranks) for net in system.nets],
+        nets=[_net(system, table, net, ranks) for net in nets],
         steps=steps,
         leaves=leaves,
         switched=bool(system.kind(NodeKind.NVS)),
@@ -61,14 +64,13 @@ def wire_up(system: System, table: Paths, nodes: int) -> Wiring:
         amd=first is not None and (first.arch, first.vendor) == ("x86_64", "AuthenticAMD"),
         least_sm=min((card.sm or 0 for card in cards), default=0),
         cards=len(cards),
-        most_gb_per_s=_fastest_to_nets(table, cards, system.nets) if leaves else table.between_cards(),
+        most_gb_per_s=_fastest_to_nets(table, cards, nets) if leaves else table.between_cards(),
         card_gb_per_s=max((_way_out(system, card) for card in cards), default=0.0),
     )
-    return Wiring(ranks, system.nets, links, steps, leaves, native)
+    return Wiring(ranks, nets, links, steps, leaves, native)
 
 
-def _steps(system: System, table: Paths, ranks: tuple[Node, ...], numbers: Mapping[LinkKey, int]) -> list[Step]:
-    ends = (*ranks, *system.nets)
+def _steps(system: System, table: Paths, ends: tuple[Node, ...], numbers: Mapping[LinkKey, int]) -> list[Step]:
     return [
         NO_STEP
         if source.kind is target.kind is NodeKind.NET

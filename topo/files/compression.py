@@ -7,13 +7,15 @@ The first bytes decide the format, not the name. Reading an archive stops at MAX
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
-from railgauge.topo.errors import InputError
+from railgauge.topo.errors import InputError, TruncatedError
 
 MAX_TOTAL = 64 << 20
 MAX_XZ_MEMORY = 128 << 20  # xz -9 needs 65 MiB; a file may demand 4 GiB
 BLOCK = 1 << 18
+ZSTD_PIECE = 512  # packed bytes at a time: a block unpacks to 128 KiB at most, and may be 4 bytes long
+Read: TypeAlias = Callable[[int], bytes]
 LONGEST_MAGIC = 6  # bytes, of xz
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # POSIX 1003.1, "ustar Interchange Format"
 
@@ -45,7 +47,8 @@ def unpack(data: bytes, path: str) -> bytes:
 
 
 def plain(packed: Iterable[bytes], path: str) -> Iterator[bytes]:
-    """The blocks of a file, unpacked where they are packed; InputError where that breaks off.
+    """The blocks of a file, unpacked where they are packed; TruncatedError where that breaks off, InputError where it
+    is damaged.
 
     What an archive holds is not taken apart: of a .tar.gz it is the tar.
     """
@@ -59,13 +62,17 @@ def plain(packed: Iterable[bytes], path: str) -> Iterator[bytes]:
         yield from rest
         return
     try:
-        stream = opener(io.BufferedReader(BlockStream(rest), BLOCK))
-        while block := stream.read(BLOCK):
+        read = opener(io.BufferedReader(BlockStream(rest), BLOCK))
+        while block := read(BLOCK):
             yield block
     except InputError:
         raise
+    except EOFError as error:
+        raise TruncatedError(
+            "not a readable archive: truncated, the packed data ends early; copy or pack it again", path
+        ) from error
     except Exception as error:  # each library has its own exception
-        raise InputError(f"not a readable archive: {error}", path) from error
+        raise InputError(f"not a readable archive: {error}; copy or pack it again", path) from error
 
 
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
@@ -139,22 +146,46 @@ def _read_xz(data: bytes) -> bytes:
     return tar
 
 
-def _zstd_stream(file: Any) -> Any:
-    import zstandard
+class _ZstdStream:
+    """A reader of zstd that tells a frame which breaks off from the end, which zstandard's own does not."""
 
-    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    def __init__(self, file: Any) -> None:
+        self._file, self._rest = file, b""
+        self._frame: Any = None
+
+    def read(self, _: int) -> bytes:
+        """What the next piece holds, none at the end; EOFError within a frame."""
+        import zstandard
+
+        while piece := self._rest or self._file.read(ZSTD_PIECE):
+            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            found: bytes = frame.decompress(piece)
+            self._rest, self._frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+            if found:
+                return found
+        if self._frame is not None:
+            raise EOFError("no end of the frame")
+        return b""
 
 
-def _gzip_stream(file: Any) -> Any:
+def _zstd_stream(file: Any) -> Read:
+    return _ZstdStream(file).read
+
+
+def _gzip_stream(file: Any) -> Read:
     import gzip
 
-    return gzip.GzipFile(fileobj=file)
+    return gzip.GzipFile(fileobj=file).read1
 
 
-def _bzip2_stream(file: Any) -> Any:
+def _bzip2_stream(file: Any) -> Read:
     import bz2
 
-    return bz2.BZ2File(file)
+    return bz2.BZ2File(file).read1
+
+
+def _xz_stream(file: Any) -> Read:
+    return _XzStream(file).read
 
 
 class _XzStream:
@@ -177,10 +208,10 @@ class _XzStream:
 
 
 WRITERS = {".tar.zst": _write_zstd, ".tar.gz": _write_gzip}
-STREAMS: dict[bytes, Callable[[Any], Any]] = {
+STREAMS: dict[bytes, Callable[[Any], Read]] = {
     b"\x28\xb5\x2f\xfd": _zstd_stream,
     b"\x1f\x8b": _gzip_stream,
     b"BZh": _bzip2_stream,
-    b"\xfd7zXZ\0": _XzStream,
+    b"\xfd7zXZ\0": _xz_stream,
 }
 READERS = {b"\x28\xb5\x2f\xfd": _read_zstd, b"\x1f\x8b": _read_gzip, b"BZh": _read_bzip2, b"\xfd7zXZ\0": _read_xz}

@@ -6,10 +6,10 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
-from railgauge.topo.errors import InputError
+from railgauge.topo.errors import InputError, TruncatedError
 from railgauge.topo.files.compression import plain
 
 WRITER_S = 10.0  # how long to wait for a writer of a named pipe
@@ -39,12 +39,24 @@ def read_bytes(path: str, most: int, *, packed: bool = False) -> bytes:
     return b"".join(pieces)
 
 
-def blocks(path: str) -> Iterator[bytes]:
+def blocks(path: str, notice: Callable[[str], None] | None = None) -> Iterator[bytes]:
     """The bytes of a file or pipe, or of stdin for `-`, unpacked, a block at a time; InputError when it is unreadable
     or larger than any log.
+
+    `notice` takes the words about a packed file that breaks off after some data, which is then no error.
     """
+    some = False
     with _readable(path):
-        yield from _up_to(MOST, plain(_raw(path), path), f"larger than {MOST >> 30} GiB: pass a part of it", path)
+        try:
+            for block in _up_to(
+                MOST, plain(_raw(path), path), f"larger than {MOST >> 30} GiB: pass a part of it", path
+            ):
+                some = True
+                yield block
+        except TruncatedError as error:
+            if notice is None or not some:
+                raise
+            notice(f"{error}; read as far as it goes")
 
 
 def _raw(path: str) -> Generator[bytes, None, None]:

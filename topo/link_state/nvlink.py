@@ -30,12 +30,14 @@ class NvmlLinks:
 class NvlinkGpu:
     """The NVLinks of a GPU: their number, and to whom by key, of those that end at GPUs.
 
-    switched: none ends at a GPU or a CPU. nvml is None where it reports nothing. mig: the GPU is in MIG mode.
+    switched: none ends at a GPU or a CPU. gfx: AMD's architecture. nvml is None where it reports
+    nothing. mig: the GPU is in MIG mode.
     """
 
     key: Key
     bus_id: str
     sm: int
+    gfx: str | None
     count: int
     peers: Mapping[Key, int]
     switched: bool
@@ -68,7 +70,7 @@ class NvlinkState:
 def judge_nvlinks(gpus: Sequence[NvlinkGpu]) -> dict[Key, NvlinkState]:
     """The state of the NVLinks of each GPU; `gpus` are all of one or more hosts, each once."""
     usual = _usual(gpus)
-    states = {gpu.key: _nvlinks(gpu, usual.get((gpu.key[0], gpu.sm))) for gpu in gpus}
+    states = {gpu.key: _nvlinks(gpu, usual.get((gpu.key[0], gpu.sm, gpu.gfx or ""))) for gpu in gpus}
     listed = [state for state in states.values() if state.reason is Reason.LISTED]
     if len(listed) == len(gpus) > 1 and len({state.count for state in listed}) == 1 and listed[0].count:
         return {
@@ -102,19 +104,19 @@ def one_sided(gpus: Iterable[NvlinkGpu]) -> list[tuple[Key, Key, int, int]]:
     return found
 
 
-def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int], int]:
-    """How many NVLinks most GPUs of a kind on a host have, by host and compute capability, where that can be said."""
+def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int, str], int]:
+    """How many NVLinks most GPUs of a kind on a host have, by host and architecture, where that can be said."""
 
-    def kind(gpu: NvlinkGpu) -> tuple[str, int]:
-        return gpu.key[0], gpu.sm
+    def kind(gpu: NvlinkGpu) -> tuple[str, int, str]:
+        return gpu.key[0], gpu.sm, gpu.gfx or ""
 
     meshed = {gpu.key[0] for gpu in gpus if gpu.peers}
     found = {}
-    for (host, sm), alike in groupby(sorted(gpus, key=kind), kind):
+    for (host, sm, gfx), alike in groupby(sorted(gpus, key=kind), kind):
         same = list(alike)
         count, many = Counter(map(attrgetter("count"), same)).most_common(1)[0]
         if many * 2 > len(same) and (host not in meshed or many >= max(MESH_LEAST, len(same) * MESH_SHARE)):
-            found[host, sm] = count
+            found[host, sm, gfx] = count
     return found
 
 

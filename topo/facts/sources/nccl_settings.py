@@ -13,7 +13,7 @@ from typing import Any
 from railgauge.topo.facts.reader import LiveReader, Reader
 
 PREFIX = "NCCL_"
-OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFNAME")
+OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFNAME", "RCCL_", "HSA_")
 """Of other programs, and often taken for NCCL's or set beside them."""
 CONF_FILE, USER_FILE, HOST_FILE = "NCCL_CONF_FILE", "~/.nccl.conf", "/etc/nccl.conf"
 FILES = (CONF_FILE, "NCCL_TOPO_FILE")

@@ -37,11 +37,12 @@ def _check(machine: Machine) -> Iterator[Finding]:
 def _one_sided(state: NvlinkState) -> Finding:
     """A GPU with fewer links to another than that one has back."""
     gpu, peer = state.gpu, state.peer or state.gpu
-    speeds = [number * bandwidth.nvlink(end.sm) for number, end in ((state.full, peer), (state.count, gpu))]
+    links = [bandwidth.link_of_gpu(end.sm, end.gfx) for end in (peer, gpu)]
+    speeds = [link.gb_per_s * number for link, number in zip(links, (state.full, state.count), strict=True)]
     return RULE.finding(
         Level.WARN,
         gpu.bus_id,
-        f"{peer.bus_id} has {state.full} NVLinks to {gpu.bus_id}, which has {state.count} back",
+        f"{peer.bus_id} has {state.full} {links[1].name} to {gpu.bus_id}, which has {state.count} back",
         effect=f"{speeds[0]:g} GB/s in one direction, {speeds[1]:g} GB/s in the other",
         ends=[peer.bus_id, gpu.bus_id],
         there=state.full,

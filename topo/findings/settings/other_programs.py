@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, TensorPipe, UCX."""
+"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, RCCL, ROCm, TensorPipe, UCX."""
 
+from railgauge.topo.facts.rocm_settings import ROCM
 from railgauge.topo.facts.sources.nccl_settings import Setting
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.machine import Machine
+from railgauge.topo.values.near import did_you_mean
+from railgauge.topo.values.number import strtol
 
 WHOLE_NAMES = {"GLOO_SOCKET_IFNAME": "Gloo", "TP_SOCKET_IFNAME": "TensorPipe"}
 PYTORCH = (
@@ -15,6 +18,7 @@ PYTORCH = (
 )  # fmt: skip
 """What PyTorch reads after TORCH_NCCL_ (ProcessGroupNCCL.hpp, 2.2 to 2.8)."""
 TORCH, UCX = "TORCH_NCCL_", "UCX_NET_DEVICES"
+ROCM_PROGRAMS = {"RCCL_": "RCCL", "HSA_": "ROCm's runtime"}
 
 
 def judged_other(machine: Machine, setting: Setting) -> Opinion:
@@ -23,10 +27,30 @@ def judged_other(machine: Machine, setting: Setting) -> Opinion:
         return _interfaces(machine, setting)
     if setting.name == UCX:
         return _ucx(machine, setting)
+    for prefix, program in ROCM_PROGRAMS.items():
+        if setting.name.startswith(prefix):
+            return _rocm(setting, program)
     known = setting.name.removeprefix(TORCH) in PYTORCH
     if known:
         return Opinion(verdict=SettingVerdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
     return Opinion(verdict=SettingVerdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
+
+
+def _rocm(setting: Setting, program: str) -> Opinion:
+    """A setting for AMD GPUs."""
+    known = ROCM.get(setting.name)
+    if known is None:
+        near = did_you_mean(setting.name, ROCM)
+        return Opinion(verdict=SettingVerdict.UNKNOWN, why=f"not a known setting of {program}{near}")
+    number = strtol(setting.value)
+    least, most = known.least, known.most
+    if least is not None and (number is None or number < least or (most is not None and number > most)):
+        span = f"{least}..{most}" if most is not None else f"{least} or more"
+        why = f"{setting.value!r} is not in the range {span}: {known.meaning}"
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=why)
+    if setting.value == known.default:
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is the default")
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"{program} reads it: {known.meaning}")
 
 
 def _interfaces(machine: Machine, setting: Setting) -> Opinion:

@@ -2,7 +2,8 @@
 """Two <net> of one host with the same dev or the same name.
 
 NCCL finds a NIC by its name and uses the first match (`ncclTopoFillNet`); dev it overwrites with the number in the
-plugin (`ncclTopoGetSystem`).
+plugin (`ncclTopoGetSystem`). An interface without a PCI device stands below the CPU of each rank in NCCL's own dumps,
+so equal ones below CPUs are no finding.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def _check(file: Machine) -> Iterator[Finding]:
         for key, effect in EFFECTS.items():
             value = net.get(key)
             known = first.setdefault((net.host, key, value), net) if value is not None else net
-            if known is not net:
+            if known is not net and not _is_virtual_twin(net, known):
                 yield RULE.at(
                     net,
                     Level.WARN,
@@ -38,6 +39,12 @@ def _check(file: Machine) -> Iterator[Finding]:
                     value=value,
                     lines=[known.line, net.line],
                 )
+
+
+def _is_virtual_twin(net: PlacedElement, known: PlacedElement) -> bool:
+    """Whether both are one interface below the CPUs of two ranks."""
+    apart = net.nearest("pci") is None and known.nearest("pci") is None and net.around[-1] is not known.around[-1]
+    return apart and dict(net.element.attributes) == dict(known.element.attributes)
 
 
 RULE = TopologyFileRule(card=NET_DUPLICATE, check=_check)

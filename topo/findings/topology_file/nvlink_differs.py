@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.nvlinks import count, gpus, sm
+from railgauge.topo.findings.topology_file.nvlinks import count, gpus
+from railgauge.topo.findings.topology_file.nvlinks import link as link_of
 from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.xml.placed_element import PlacedElement
 
 
@@ -37,12 +37,12 @@ def _compare(wired: dict[tuple[str, int], PlacedElement], file: Machine) -> Iter
         there = real.get(key[1])
         if there is None or (one := _links(gpu)) == (other := _links(there)):
             continue
-        speed = bandwidth.nvlink(sm(there))
+        wires = link_of(there)
         yield RULE.at(
             gpu,
             Level.WARN,
-            f"{one} NVLinks in the file, {other} on the machine",
-            effect=f"NCCL plans with {one * speed:g} GB/s instead of {other * speed:g} GB/s",
+            f"{one} {wires.name} in the file, {other} on the machine",
+            effect=f"NCCL plans with {one * wires.gb_per_s:g} GB/s instead of {other * wires.gb_per_s:g} GB/s",
             file=one,
             machine=other,
         )

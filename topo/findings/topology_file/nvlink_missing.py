@@ -34,12 +34,15 @@ def _check(file: Machine) -> Iterator[Finding]:
 
 def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None, *, where: str = "") -> Finding:
     """A finding about a GPU with fewer NVLinks than its siblings have or NVML lists."""
-    each, listed = bandwidth.nvlink(state.gpu.sm), state.reason is Reason.LISTED or bool(where)
+    (wires, each), listed = (
+        bandwidth.link_of_gpu(state.gpu.sm, state.gpu.gfx),
+        state.reason is Reason.LISTED or bool(where),
+    )
     if listed:
-        message = f"{state.count} of {state.full} NVLinks are up{where}"
+        message = f"{state.count} of {state.full} {wires} are up{where}"
         effect = f"{state.full * each:g} -> {state.count * each:g} GB/s for this GPU"
     else:
-        message = f"{state.count} NVLinks; most GPUs of this kind have {state.full}"
+        message = f"{state.count} {wires}; most GPUs of this kind have {state.full}"
         effect = f"{(state.full - state.count) * each:g} GB/s less than its siblings"
     evidence: dict[str, Any] = {"count": state.count, "listed" if listed else "usual": state.full}
     level = Level.WARN if state.count else Level.FAIL

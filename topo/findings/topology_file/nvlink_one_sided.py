@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu
+from railgauge.topo.findings.topology_file.nvlinks import gpus, to_gpu
+from railgauge.topo.findings.topology_file.nvlinks import link as link_of
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.link_state.nvlink import one_sided
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_gpus
 from railgauge.topo.values.busid import to_number
 
@@ -25,11 +25,11 @@ def _check(file: Machine) -> Iterator[Finding]:
             continue
         short, fewer, more = pair
         one, other = (fewer, more) if here == short else (more, fewer)
-        speeds = [number * bandwidth.nvlink(sm(gpu)) for number, gpu in ((one, link), (other, known[there]))]
+        speeds = [number * link_of(gpu).gb_per_s for number, gpu in ((one, link), (other, known[there]))]
         yield RULE.at(
             link,
             Level.WARN,
-            f"{link.bus_id} has {one} NVLinks to {known[there].bus_id}, which has {other} back",
+            f"{link.bus_id} has {one} {link_of(link).name} to {known[there].bus_id}, which has {other} back",
             subject=known[short].bus_id,
             effect=f"{speeds[0]:g} GB/s in one direction, {speeds[1]:g} GB/s in the other",
             ends=[link.bus_id, known[there].bus_id],

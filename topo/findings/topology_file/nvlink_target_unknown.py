@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.topology_file import NVLINK_TARGET_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.nvlinks import count, gpus, to_gpu
+from railgauge.topo.findings.topology_file.nvlinks import link as link_of
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
 from railgauge.topo.values.busid import to_number
@@ -24,7 +25,7 @@ def _check(file: Machine) -> Iterator[Finding]:
         yield RULE.at(
             links[0],
             Level.INFO,
-            f"{number} NVLinks end at {links[0].get('target')}, which is not in the file",
+            f"{number} {link_of(links[0]).name} end at {links[0].get('target')}, which is not in the file",
             subject=links[0].get("target"),
             effect="NCCL ignores them",
             lines=[link.line for link in links],

@@ -4,6 +4,8 @@
 from collections import Counter
 
 from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.nccl.graph.gfx import gfx_name
 from railgauge.topo.values.pci_class import GPUS
 from railgauge.topo.xml.placed_element import PlacedElement
 
@@ -20,6 +22,12 @@ def sm(placed: PlacedElement) -> int:
     """The compute capability of the GPU that an element is or belongs to, 0 if not in the file."""
     gpu = placed.nearest("gpu")
     return PlacedElement(element=gpu, around=()).number("sm") or 0 if gpu and not gpu.get("gcn") else 0
+
+
+def link(placed: PlacedElement) -> bandwidth.LinkOfGpu:
+    """What joins the GPU, that an element is or belongs to, to others."""
+    gpu = placed.nearest("gpu")
+    return bandwidth.link_of_gpu(sm(placed), gfx_name(gpu.get("gcn")) if gpu else None)
 
 
 def count(link: PlacedElement) -> int:

@@ -59,7 +59,7 @@ class Sources:
     def add(self, path: str) -> None:
         """Read a file, a pipe, an archive, or all files of a folder or a pattern."""
         for name in named_files([path]):
-            self._guarded(self._any, blocks(name), name)
+            self._guarded(self._any, blocks(name, self.scene.note), name)
 
     def add_report(self, report: bytes, path: str) -> None:
         """Read what RAS answered."""

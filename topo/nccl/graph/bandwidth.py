@@ -4,6 +4,8 @@
 Figures from src/graph/topo.h and `kvDictPciGen` of topo.cc, NCCL 2.30; of XGMI from RCCL's topo.h.
 """
 
+from typing import NamedTuple
+
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Node
 
 # 100 Mb/s a lane by the speed's text; the first key that the text begins or equals decides (see `pci`).
@@ -52,9 +54,21 @@ def xgmi(gfx: str) -> float:
     return next((speed for name, speed in XGMI if gfx.startswith(name)), XGMI_OLDER)
 
 
+class LinkOfGpu(NamedTuple):
+    """What joins GPUs: its name in the plural, and GB/s of one."""
+
+    name: str
+    gb_per_s: float
+
+
+def link_of_gpu(sm: int, gfx: str | None = None) -> LinkOfGpu:
+    """NVLinks by compute capability, or of an AMD GPU XGMI links by its architecture (RCCL's src/graph/topo.h)."""
+    return LinkOfGpu("XGMI links", xgmi(gfx)) if gfx else LinkOfGpu("NVLinks", nvlink(sm))
+
+
 def nvlink_count(card: Node, gb_per_s: float) -> int:
     """How many NVLinks, or XGMI links, of a card give this bandwidth."""
-    return round(gb_per_s / (xgmi(card.gfx) if card.gfx else nvlink(card.sm or 0)))
+    return round(gb_per_s / link_of_gpu(card.sm or 0, card.gfx).gb_per_s)
 
 
 def between_cpus(arch: str | None, vendor: str | None, family: int, model: int) -> float:

@@ -14,6 +14,7 @@ from railgauge.topo.link_state.nvlink import NvlinkGpu, NvlinkState, NvmlLinks, 
 from railgauge.topo.link_state.pcie import RESTING, EndpointKind, PciLink, PciState, Rate, judge_pci
 from railgauge.topo.link_state.verdict import Key
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.nccl.graph.gfx import gfx_name
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.number import strtol, whole
 from railgauge.topo.values.pci_class import GPUS, NETWORK, NVLINK_BRIDGE, NVSWITCH
@@ -222,6 +223,7 @@ def _nvlinks(gpu: Element, key: Key, bus_id: str) -> NvlinkGpu:
     return NvlinkGpu(
         key=key,
         bus_id=bus_id,
+        gfx=gfx_name(gpu.get("gcn")),
         sm=0 if gpu.get("gcn") else strtol(gpu.get("sm") or "") or 0,
         count=total,
         peers=peers,

@@ -106,12 +106,14 @@ class Link:
 class System:
     """All nodes and links; `ranks` are the nodes that take part, in rank order.
 
+    `net_order`: the ids of `listed_nets`; empty where each NET is listed once.
     Links are grouped by source, and within one in NCCL's order: NVLinks by falling bandwidth, PCI down, PCI up, SYS.
     """
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     ranks: tuple[Node, ...]
+    net_order: tuple[str, ...] = ()
     _by_id: dict[str, Node] = field(init=False, repr=False, compare=False)
     _out: dict[str, tuple[Link, ...]] = field(init=False, repr=False, compare=False)
 
@@ -148,3 +150,8 @@ class System:
     def nets(self) -> tuple[Node, ...]:
         """The network devices in NCCL's order."""
         return self.kind(NodeKind.NET)
+
+    @property
+    def listed_nets(self) -> tuple[Node, ...]:
+        """The same as often as the topology lists each: NCCL counts them so where it distributes NICs."""
+        return tuple(self._by_id[net] for net in self.net_order) or self.nets

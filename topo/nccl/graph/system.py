@@ -14,6 +14,7 @@ from railgauge.topo.nccl.graph import figures
 from railgauge.topo.nccl.graph.broadcom import flatten
 from railgauge.topo.nccl.graph.figures import UNLIMITED, Figure
 from railgauge.topo.nccl.graph.fusion import in_fused_order
+from railgauge.topo.nccl.graph.gfx import gfx_name
 from railgauge.topo.nccl.graph.host_ranks import add_host_ranks
 from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilder
@@ -124,8 +125,8 @@ def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
         if known is None:
             scope.builder.wire(node, parent, LinkKind.PCI, speed)
     elif _is_switch(pci):
-        node = scope.builder.add_switch(
-            system, number, pci.line, scope.path, bus_id=text, device=_device_number(pci, scope.path)
+        node = scope.builder.add_again(
+            NodeKind.PCI, system, number, pci.line, scope.path, bus_id=text, device=_device_number(pci, scope.path)
         )
         for child in pci.all("pci"):
             _add_pci(scope, child, node, system)
@@ -173,32 +174,20 @@ def _add_gpu(
     builder.wire(card, node, LinkKind.LOC, UNLIMITED)
 
 
-def gfx_name(gcn: str | None) -> str | None:
-    """RCCL's name of a GPU's architecture: "gfx942"; older files have a number, 908, or HIP's 910 for gfx90a."""
-    return inline(gcn if gcn.startswith("gfx") else f"gfx{'90a' if gcn == '910' else gcn}") if gcn else None
-
-
 def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
     for net in nic.all("net"):
         if net.get("dev") is None or net.integer("net", scope.path, 1) == 0:
             continue  # an unused port, or a port that is part of a merged NIC
         dev = net.integer("dev", scope.path)
+        facts = {
+            "name": _text(net, "name"),
+            "port": net.integer("port", scope.path, 0),
+            "asic": _asic(net, dev),
+            "gdr": net.integer("gdr", scope.path, 0) != 0,
+            "latency_us": _latency(net, scope.path),
+        }
         speed = figures.net(net.integer("speed", scope.path, 0))
-        known = scope.builder.find(NodeKind.NET, system, dev)  # named twice: one NIC with two links to it, as in NCCL
-        made = known or scope.builder.add(
-            NodeKind.NET,
-            system,
-            dev,
-            net.line,
-            scope.path,
-            dev=dev,
-            name=_text(net, "name"),
-            port=net.integer("port", scope.path, 0),
-            asic=_asic(net, dev),
-            gdr=net.integer("gdr", scope.path, 0) != 0,
-            latency_us=_latency(net, scope.path),
-        )
-        scope.builder.wire(node, made, LinkKind.NET, speed)
+        scope.builder.add_net(node, system, dev, speed, net.line, scope.path, **facts)
 
 
 def _text(element: Element, name: str) -> str | None:

@@ -31,6 +31,8 @@ class SystemBuilder:
         self.nodes: dict[str, Node] = {}
         self.links: dict[str, list[LinkTarget]] = {}
         self._counts: dict[NodeKind, int] = {}
+        self._copies: dict[str, int] = {}
+        self._listed_nets: list[str] = []
 
     def add(self, kind: NodeKind, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
         """Make a node and return its id; InputError at `line` if it exists."""
@@ -39,11 +41,26 @@ class SystemBuilder:
             raise InputError(f"{node_id} is in the file twice", path, line)
         return self._create(node_id, kind, system, line, path, facts)
 
-    def add_switch(self, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
-        """Make a PCI switch. Some files name one twice, and NCCL makes two of it: the second is id#1."""
-        node_id = f"{NodeKind.PCI}/{system:x}-{local & LOCAL_ID_MASK:x}"
-        copies = sum(1 for key in self.nodes if key == node_id or key.startswith(node_id + "#"))
-        return self._create(f"{node_id}#{copies}" if copies else node_id, NodeKind.PCI, system, line, path, facts)
+    def add_again(
+        self, kind: NodeKind, system: int, local: int, line: int | None, path: str | None, **facts: Fact
+    ) -> str:
+        """Make a node; of a switch or NET that the file has twice NCCL makes two, and the second is id#1."""
+        node_id = f"{kind}/{system:x}-{local & LOCAL_ID_MASK:x}"
+        copies = self._copies[node_id] = self._copies.get(node_id, -1) + 1
+        return self._create(f"{node_id}#{copies}" if copies else node_id, kind, system, line, path, facts)
+
+    def add_net(
+        self, nic: str, system: int, dev: int, speed: Figure, line: int | None, path: str | None, **facts: Fact
+    ) -> None:
+        """Make a NET on a card. One that the card has already, NCCL counts again: the file lists a socket's interface
+        once for the CPU of each rank.
+        """
+        held = (link for link in self.links[nic] if link.kind is LinkKind.NET and link.figure == speed)
+        known = next((link.target for link in held if _has(self.nodes[link.target], dev=dev, **facts)), None)
+        if known is None:
+            known = self.add_again(NodeKind.NET, system, dev, line, path, dev=dev, **facts)
+            self.wire(nic, known, LinkKind.NET, speed)
+        self._listed_nets.append(known)
 
     def _create(
         self, node_id: str, kind: NodeKind, system: int, line: int | None, path: str | None, facts: dict[str, Fact]
@@ -141,5 +158,12 @@ class SystemBuilder:
             for wire in out
         )
         return System(
-            nodes=tuple(self.nodes.values()), links=tuple(links), ranks=tuple(self.nodes[key] for key in ranks)
+            nodes=tuple(self.nodes.values()),
+            links=tuple(links),
+            ranks=tuple(self.nodes[key] for key in ranks),
+            net_order=tuple(self._listed_nets),
         )
+
+
+def _has(node: Node, **facts: Fact) -> bool:
+    return all(getattr(node, key) == value for key, value in facts.items())

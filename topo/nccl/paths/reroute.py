@@ -35,7 +35,7 @@ def without(system: System, kept: tuple[Node, ...]) -> System:
     nodes = tuple(node for node in system.nodes if node.id not in gone)
     links = tuple(link for link in system.links if link.source not in gone and link.target not in gone)
     ranks = tuple(node for node in system.ranks if node.id not in gone)
-    return System(nodes=nodes, links=links, ranks=ranks)
+    return System(nodes=nodes, links=links, ranks=ranks, net_order=system.net_order)
 
 
 def _avoid_p2p(table: RouteTable, target: Node, rules: PeerRules) -> None:

@@ -21,7 +21,7 @@ class RouteTable:
         self.gpus, self.nets, self.cpus = system.gpus, system.nets, system.kind(NodeKind.CPU)
         self.cards = system.kind(NodeKind.DEV)
         self.relays: dict[tuple[str, str], Node] = {}
-        self._ends = {NodeKind.GPU: self.gpus, NodeKind.NET: self.nets}
+        self._ends = {NodeKind.GPU: self.gpus, NodeKind.NET: system.listed_nets}
         self._wires = wires
         self._at = wires.at
         self._card = {gpu.id: system.nodes[wires.card(wires.at[gpu.id])].id for gpu in self.gpus}
@@ -86,7 +86,10 @@ class RouteTable:
         return next((gpu for gpu in self.gpus if self._card[gpu.id] == card), None)
 
     def nearest(self, node: Node, kind: NodeKind) -> list[Node]:
-        """The GPUs or NETs with the most bandwidth from `node`, of the nearest type among them (`ncclTopoGetLocal`)."""
+        """The GPUs or NETs with the most bandwidth from `node`, of the nearest type among them (`ncclTopoGetLocal`).
+
+        A NET as often as the topology lists it.
+        """
         key = (node.id, kind)
         if key not in self._near:
             self._near[key] = self._find_nearest(node, self._ends[kind])
