@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, TensorPipe, UCX."""
+"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, TensorPipe, UCX, and any in NCCL's files."""
 
-from railgauge.topo.facts.sources.nccl_settings import Setting
+from railgauge.topo.facts.sources.nccl_settings import OTHERS, VISIBLE, Setting
+from railgauge.topo.findings.node import conf_file_forgotten
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.machine import Machine
 
@@ -19,6 +20,8 @@ TORCH, UCX = "TORCH_NCCL_", "UCX_NET_DEVICES"
 
 def judged_other(machine: Machine, setting: Setting) -> Opinion:
     """The effect of such a setting on this machine."""
+    if not setting.name.startswith(OTHERS):
+        return _any(setting)
     if setting.name in WHOLE_NAMES:
         return _interfaces(machine, setting)
     if setting.name == UCX:
@@ -27,6 +30,14 @@ def judged_other(machine: Machine, setting: Setting) -> Opinion:
     if known:
         return Opinion(verdict=SettingVerdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
     return Opinion(verdict=SettingVerdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
+
+
+def _any(setting: Setting) -> Opinion:
+    """A variable of any program in a file of NCCL."""
+    if setting.name == VISIBLE:
+        rule = conf_file_forgotten.RULE
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=conf_file_forgotten.HIDES, finding=rule.id)
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=conf_file_forgotten.SETS)
 
 
 def _interfaces(machine: Machine, setting: Setting) -> Opinion:
