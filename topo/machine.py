@@ -32,6 +32,7 @@ from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.hca import plugin_off
+from railgauge.topo.nccl.settings.interfaces import socket_interfaces
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.text import MAX_BYTES
 from railgauge.topo.xml.topology import Topology
@@ -128,6 +129,14 @@ class Machine:
             return None
         told = self.reader.facts("interfaces")
         return None if told is None or "error" in told else addressed(self.reader)
+
+    def sockets_under(self, settings: Mapping[str, str], *, former: bool = False) -> tuple[str, ...] | None:
+        """The interfaces that sockets use under some settings, in NCCL's order (`former`: before 2.28); None if
+        addresses are unknown.
+        """
+        if self.reader is None or self.interface_names is None:
+            return None
+        return socket_interfaces(self.reader, settings, former=former)
 
     @property
     def topo_file_unknown(self) -> bool:

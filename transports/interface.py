@@ -2,7 +2,9 @@
 """The network interfaces that a run's sockets use, chosen as NCCL chooses them, and the reason for each.
 
 NCCL's functions: `ncclFindInterfaces`, `ncclOsFindInterfaces`, `ncclFindInterfaceMatchSubnet`, `ncclEnvSocketFamily`,
-`ncclSocketGetAddrFromString`, `bootstrapNetInit` (src/misc/socket.cc, src/os/linux.cc, src/bootstrap.cc of 2.30).
+`ncclSocketGetAddrFromString`, `bootstrapNetInit` (src/misc/socket.cc, src/os/linux.cc, src/bootstrap.cc of 2.30). The
+libraries of 2.28 to 2.32 choose the same in tests/nccl, but for two: 2.29.2 to 2.29.7 take the first IPv4 address that
+is not in the subnet of NCCL_COMM_ID's host, and all take NCCL_COMM_ID without a valid port, which is refused here.
 """
 
 import ipaddress

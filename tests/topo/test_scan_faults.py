@@ -35,6 +35,9 @@ class FaultyReader:
     def text(self, path):
         return self._answer("text", path, None)
 
+    def raw(self, path):
+        return self._answer("raw", path, None)
+
     def entries(self, path):
         return self._answer("entries", path, ())
 

@@ -23,6 +23,9 @@ class _OtherTexts:
     def text(self, path: str) -> str | None:
         return self._texts.get(path) or self._reader.text(path)
 
+    def raw(self, path: str) -> str | None:
+        return self._texts.get(path) or self._reader.raw(path)
+
     def entries(self, path: str) -> tuple[str, ...]:
         return self._reader.entries(path)
 

@@ -74,6 +74,10 @@ class CaptureReader:
         real = self._real(path)
         return file_text(real, self._texts.get(real, "")).rstrip() or None if real else None
 
+    def raw(self, path: str) -> str | None:
+        """See Reader."""
+        return self._texts.get(self._real(path) or "")
+
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader. Only what was read or listed is known to be there."""
         real = self._real(path)
@@ -210,7 +214,8 @@ def _foreign(files: dict[str, bytes], links: dict[str, str], path: str) -> Captu
 
 
 def _texts(files: dict[str, bytes], prefix: str, root: str) -> dict[str, str]:
-    return {name: data.decode("utf-8", "replace").rstrip() for name, data in _below(files, prefix, root).items()}
+    below = _below(files, prefix, root)
+    return {name: data.decode("utf-8", "replace").removesuffix("\n") for name, data in below.items()}
 
 
 def _below(members: dict[str, Value], prefix: str, root: str) -> dict[str, Value]:

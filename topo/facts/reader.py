@@ -4,8 +4,8 @@
 `Reader` is the contract, `LiveReader` the machine itself (or a tree unpacked below another root); capture.py has the
 other. A reader is a snapshot: it reads each file, folder, link and fact once, so that all parts of an answer are of one
 reading. A rate takes two readers. Symbolic links are followed inside the root only, so an unpacked sysfs
-tree never leads into the host's own. No answer holds a control character: U+FFFD stands for it (printable.py), and a
-name that has one leads nowhere.
+tree never leads into the host's own. No answer but `raw` holds a control character: U+FFFD stands for it
+(printable.py), and a name that has one leads nowhere.
 """
 
 import errno
@@ -40,6 +40,12 @@ class Reader(Protocol):
 
     def text(self, path: str) -> str | None:
         """A file's text without trailing white space; None when it is absent, unreadable or empty."""
+
+    def raw(self, path: str) -> str | None:
+        """A file's text as a program reads it: with control characters and its end, what is not UTF-8 as surrogates.
+
+        None when it is absent or unreadable. It is for parsers; none of it may be printed as it is.
+        """
 
     def entries(self, path: str) -> tuple[str, ...]:
         """The names in a directory, sorted; empty when there is none."""
@@ -101,8 +107,8 @@ def _read(descriptor: int) -> bytes:
 class LiveReader:
     """Reads the file system below `root`; facts come from the callables given by name.
 
-    It keeps each answer under the path that links lead to: `texts`, `listings` and `links` are what recording.py makes
-    a capture of.
+    It keeps each answer under the path that links lead to: `texts`, `raws`, `listings` and `links` are what
+    recording.py makes a capture of.
     """
 
     def __init__(self, root: str = "/", facts: Mapping[str, Callable[[], Facts | None]] | None = None) -> None:
@@ -111,6 +117,7 @@ class LiveReader:
         self.ask = dict(facts or {})
         self.answers: dict[str, Facts | None] = {}
         self.texts: dict[str, Kept[str | None]] = {}
+        self.raws: dict[str, Kept[str | None]] = {}
         self.listings: dict[str, Kept[tuple[str, ...]]] = {}
         self.there: dict[str, Kept[bool]] = {}
         self.links: dict[str, str | None] = {}
@@ -121,6 +128,11 @@ class LiveReader:
         self._try(path)
         real = self.realpath(path)
         return None if real is None else self._once(self.texts, real, self._text, path)
+
+    def raw(self, path: str) -> str | None:
+        """See Reader."""
+        real = self.realpath(path)
+        return None if real is None else self._once(self.raws, real, self._raw, path)
 
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader."""
@@ -207,6 +219,14 @@ class LiveReader:
         return was_there and not os.access(self.root + folder, os.F_OK)
 
     def _text(self, real: str, descriptor: int | None = None) -> Kept[str | None]:
+        data, why = self._data(real, descriptor)
+        return file_text(real, data.decode("utf-8", "replace").rstrip("\r\n")).rstrip() or None if data else None, why
+
+    def _raw(self, real: str) -> Kept[str | None]:
+        data, why = self._data(real)
+        return data.decode("utf-8", "surrogateescape") if data else None, why
+
+    def _data(self, real: str, descriptor: int | None = None) -> Kept[bytes | None]:
         start = time.monotonic()
         try:
             data = _read(_open(self.root + real) if descriptor is None else descriptor)
@@ -214,8 +234,7 @@ class LiveReader:
             return None, None
         except OSError as error:
             return None, _why(error, time.monotonic() - start)
-        cut = f"larger than {MAX_TEXT >> 20} MiB, cut off there" if len(data) >= MAX_TEXT else None
-        return file_text(real, data.decode("utf-8", "replace").rstrip("\r\n")).rstrip() or None, cut
+        return data or None, f"larger than {MAX_TEXT >> 20} MiB, cut off there" if len(data) >= MAX_TEXT else None
 
     def _listing(self, real: str) -> Kept[tuple[str, ...]]:
         try:

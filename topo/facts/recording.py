@@ -18,6 +18,7 @@ def capture_of(reader: LiveReader, host: str, environment: Mapping[str, str] | N
     from railgauge import __version__
 
     texts = {path: text for path, (text, _) in reader.texts.items() if text is not None}
+    texts |= {path: _in_unicode(text) for path, (text, _) in reader.raws.items() if text is not None}
     links = {path: target for path, target in reader.links.items() if target is not None}
     seen = {path for path, (there, _) in reader.there.items() if there}
     known = folders((*texts, *links, *seen))
@@ -37,3 +38,7 @@ def capture_of(reader: LiveReader, host: str, environment: Mapping[str, str] | N
     }
     made = Capture(manifest=manifest, texts=texts, links=links, facts=dict(reader.answers))
     return replace(made, texts=kept(made))
+
+
+def _in_unicode(raw: str) -> str:
+    return raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace").removesuffix("\n")

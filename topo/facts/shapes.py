@@ -168,7 +168,9 @@ DOCUMENTS: dict[str, Check] = {
     "facts/gpu_health.json": GPU_HEALTH,
     "facts/gpu_health_later.json": GPU_HEALTH,
     "facts/interface_statistics.json": INTERFACE_STATISTICS,
-    "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT), folder=TEXT),
+    "facts/settings.json": _object(
+        environment=_map(TEXT), files=_list(TEXT), folder=TEXT, former=TEXT, overridden=_list(TEXT)
+    ),
 }
 FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))
 LATER_FACTS = tuple(name for name in FACTS if name.endswith("_later"))

@@ -25,6 +25,10 @@ class ReaderOfTwo:
         """See Reader."""
         return self._reader.text(path)
 
+    def raw(self, path: str) -> str | None:
+        """See Reader."""
+        return self._reader.raw(path)
+
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader."""
         return self._reader.entries(path)

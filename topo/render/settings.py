@@ -24,6 +24,10 @@ def settings_lines(judged: Sequence[Judgement], now: Selection, *, known: bool) 
         yield "No NCCL setting is in force."
     interfaces = "unknown" if now.interfaces is None else ", ".join(now.interfaces) or "none"
     yield f"Interfaces (bootstrap uses the first): {interfaces}"
+    if now.former and now.former[:1] != (now.interfaces or ())[:1]:
+        yield f"Interfaces with NCCL up to 2.27, which ignores their state: {', '.join(now.former)}"
+    if now.comm_id:
+        yield f"Bootstrap: the interface in the subnet of NCCL_COMM_ID={now.comm_id} (NCCL 2.29: one outside it)"
     for port in now.ports:
         gid = "" if port.gid_index is None else f"GID {port.gid_index} ({port.gid or 'empty'}), "
         yield f"RDMA port {port.name}: {gid}{port.why}"
@@ -59,7 +63,12 @@ def _setting(one: Judgement) -> dict[str, Any]:
 
 def _selection(selection: Selection) -> dict[str, Any]:
     interfaces = None if selection.interfaces is None else list(selection.interfaces)
-    return {"interfaces": interfaces, "ports": [_port(port) for port in selection.ports]}
+    former = None if selection.former is None else list(selection.former)
+    return {
+        "interfaces": interfaces,
+        "interfaces_before_2_28": former,
+        "ports": [_port(port) for port in selection.ports],
+    }
 
 
 def _port(port: ChosenPort) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 """What a capture keeps of the files that settings name: what NCCL reads in them, and nothing else.
 
 A user may name any file, and root can read any: of a configuration file the NAME=VALUE lines of NCCL's settings stay,
-of a topology file its elements.
+of other variables that NCCL sets the name, of a topology file its elements.
 """
 
 import re
@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.reader import follow
-from railgauge.topo.facts.sources.nccl_settings import CONF_FILE, HOST_FILE, in_folder, is_setting, read_settings
+from railgauge.topo.facts.sources.nccl_settings import (
+    CONF_FILE,
+    HOST_FILE,
+    in_folder,
+    is_of_programs,
+    name_of,
+    read_settings,
+)
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING, VIRTUAL
 
 PART = re.compile(
@@ -19,6 +26,7 @@ PART = re.compile(
 )
 NAME = re.compile(r"<([A-Za-z][\w.-]*)")
 ROOT = "system"
+NOT_RECORDED = "(not recorded)"
 NO_ELEMENT = "not XML: not recorded"
 
 
@@ -44,8 +52,9 @@ def own_files(capture: Capture) -> Mapping[str, Callable[[str], str]]:
 
 
 def only_settings(text: str) -> str:
-    """The lines that set something, as NCCL finds them."""
-    return "\n".join(line for line in text.splitlines() if is_setting(line))
+    """The lines that set something, as NCCL finds them; of variables of others the name."""
+    named = ((name_of(line), line) for line in text.split("\n"))
+    return "\n".join(line if is_of_programs(name) else f"{name}={NOT_RECORDED}" for name, line in named if name)
 
 
 def only_elements(text: str) -> str:

@@ -138,7 +138,7 @@ class Redaction:
         if name in SERIALS:
             return self._word("serial", text)
         if path in self._own and not text.lstrip().startswith("<"):
-            return "\n".join(self._line(line) for line in text.splitlines())
+            return "\n".join(self._line(line) for line in text.split("\n"))
         if SYSTEM.match(path):
             return self._of_system(text)
         if name == SEEN:

@@ -15,6 +15,8 @@ CLASS = "/sys/class/net"
 MAX_CONNECTIONS = 65_536  # MAX_SOCKETS * MAX_THREADS of NCCL's socket transport, as dumped
 IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h
 LOOPBACK = "::1"  # which NCCL passes over
+FAMILIES = {"AF_INET": False, "AF_INET6": True}
+"""NCCL_SOCKET_FAMILY: whether addresses are of IPv6; NCCL ignores other values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +32,18 @@ class SocketNic:
     why_no_bus: str | None
 
 
-def addressed(reader: Reader) -> tuple[str, ...]:
-    """Running interfaces with an address, as `getifaddrs` lists them: by index, those with IPv4 before the others.
+def addressed(reader: Reader, family: str | None = None, *, running: bool = True) -> tuple[str, ...]:
+    """Interfaces that are running, or any, with an address, in the order of `getifaddrs`: by index, IPv4 first.
 
-    Without address facts: those that are up.
+    `family` is NCCL_SOCKET_FAMILY, which leaves those with an address of that one. Without address facts: those that
+    are up.
     """
+    six = FAMILIES.get(family or "")
     facts = reader.facts("interfaces")
     if facts is not None and "error" not in facts:
-        usable = [entry for entry in facts.get("interfaces", ()) if _addresses(entry) and _is_running(entry)]
-        return tuple(entry["name"] for entry in sorted(usable, key=lambda entry: not _has_ipv4(entry)))
+        listed = facts.get("interfaces", ())
+        usable = [entry for entry in listed if _addresses(entry, six) and (_is_running(entry) or not running)]
+        return tuple(entry["name"] for entry in sorted(usable, key=lambda entry: not six and not _has_ipv4(entry)))
     names = [name for name in reader.entries(CLASS) if _is_up(reader, name)]
     return tuple(sorted(names, key=lambda name: whole(reader.text(f"{CLASS}/{name}/ifindex")) or 0))
 
@@ -49,8 +54,10 @@ def why_no_addresses(reader: Reader) -> tuple[str, ...]:
     return (f"{reason}: assuming that interfaces that are up have one",) if reason else ()
 
 
-def _addresses(entry: Facts) -> list[str]:
-    return [address for address in entry.get("addresses", ()) if address != LOOPBACK]
+def _addresses(entry: Facts, six: bool | None = None) -> list[str]:
+    """Those that NCCL considers: of IPv6 if `six`, of IPv4 if it is False."""
+    meant = [address for address in entry.get("addresses", ()) if address != LOOPBACK]
+    return meant if six is None else [address for address in meant if (":" in address) == six]
 
 
 def _has_ipv4(entry: Facts) -> bool:

@@ -8,8 +8,9 @@ CONF_FILE_FORGOTTEN = Card(
     title="A configuration file of NCCL sets something",
     levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
-        "NCCL reads NCCL_CONF_FILE, or else ~/.nccl.conf, and always /etc/nccl.conf. They apply to every job and "
-        "container that sees them, and remain after the error they were written for is found."
+        "NCCL reads NCCL_CONF_FILE, or else ~/.nccl.conf, and always /etc/nccl.conf, and sets every name that is "
+        "there, not only NCCL_*: CUDA_VISIBLE_DEVICES too. They apply to every job and container that sees them, and "
+        "remain after the error they were written for is found."
     ),
     remedy=(
         "remove the line from ~/.nccl.conf or /etc/nccl.conf, or the variable from the job's scripts; a value in the "
@@ -44,7 +45,8 @@ NCCL_SETTING_INVALID = Card(
     levels=(WARN, FAIL, UNKNOWN),
     about=(
         "Numbers are read by strtoll with base 0: on, true and yes are 0, 022 is 18, 22ms is 22. Texts keep their "
-        "blanks and quotes. Values in files end after 1023 characters. A wrong list of algorithms stops NCCL."
+        "blanks and quotes, and before 2.30 the carriage return of a file with Windows line ends. Values in files end "
+        "after 1023 characters. A wrong list of algorithms stops NCCL."
     ),
     remedy="write numbers in decimal, 0 and 1 for off and on, texts without blanks and quotes",
     sure="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=ENV prints the value that was read; railgauge env",

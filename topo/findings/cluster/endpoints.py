@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from railgauge.topo.findings.node.rp_filter_strict import STRICT
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.settings.interfaces import choose
 
 SOCKET, ROCE = "NET/Socket", "NET/IB"
 BOOTSTRAP = f"{SOCKET}/0"
@@ -29,7 +28,7 @@ class Endpoint:
 def endpoints(machine: Machine) -> tuple[Endpoint, ...]:
     """Those that other nodes could reach. Without RDMA ports NCCL uses all its interfaces, else the first."""
     uses: dict[str, list[Use]] = {}
-    sockets = choose(machine.interface_names or (), machine.settings.get("NCCL_SOCKET_IFNAME"))
+    sockets = machine.sockets_under(machine.settings) or ()
     for number, name in enumerate(sockets[: 1 if machine.rdma_ports else None]):
         uses.setdefault(name, []).append(f"{SOCKET}/{number}")
     for number, port in enumerate(machine.rdma_ports):

@@ -22,7 +22,6 @@ from railgauge.topo.findings.node import host_id_collision, ib_errors_rising, sh
 from railgauge.topo.findings.node.rule import ComparisonRule, Rule
 from railgauge.topo.findings.node.rules import RULES, check
 from railgauge.topo.machine import Machine, load_machine, recorded
-from railgauge.topo.nccl.settings.interfaces import choose
 
 VOLATILE = (
     host_id_collision.RULE,
@@ -198,6 +197,5 @@ def _networks(machine: Machine) -> dict[str, tuple[tuple[str, ...], str]]:
 def _bootstrap(
     machine: Machine, networks: dict[str, tuple[tuple[str, ...], str]]
 ) -> tuple[str, tuple[str, ...], str] | None:
-    names = machine.interface_names
-    chosen = choose(names, machine.settings.get("NCCL_SOCKET_IFNAME")) if names else ()
+    chosen = machine.sockets_under(machine.settings)
     return (chosen[0], *networks.get(chosen[0], ((), ""))) if chosen else None

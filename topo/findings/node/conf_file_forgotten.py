@@ -3,14 +3,17 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.facts.sources.nccl_settings import Setting, in_folder
+from railgauge.topo.facts.sources.nccl_settings import VISIBLE, Setting, in_folder, read_former
 from railgauge.topo.findings.cards.settings import CONF_FILE_FORGOTTEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Rule, unrecorded
 from railgauge.topo.findings.node.setting_harm import BINDING, Harm, harm_of
 from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.settings.validity import is_meant_for_nccl
 
 FILE = "NCCL_TOPO_FILE"
+SETS = "NCCL sets any name of its files, for the process and those that it starts"
+HIDES = f"{SETS}; CUDA that starts after NCCL finds only these GPUs"
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
@@ -21,13 +24,27 @@ def _check(machine: Machine) -> Iterator[Finding]:
         yield RULE.finding(
             level,
             setting.name,
-            f"{setting.origin} has {setting.name}={setting.value}{f': {why}' if why else ''}",
+            f"{setting.origin} has {setting.name.strip()}={setting.value}{f': {why}' if why else ''}",
             effect=effect,
             fix=level is not Level.INFO,
             value=setting.value,
             origin=setting.origin,
         )
+    yield from _former(machine)
     yield from unrecorded(RULE, machine)
+
+
+def _former(machine: Machine) -> Iterator[Finding]:
+    """The user's file in the home folder of the user database, where $HOME is another one."""
+    found = read_former(machine.reader) if machine.reader else ()
+    for path, names in {one.origin: [it.name for it in found] for one in found}.items():
+        yield RULE.finding(
+            Level.INFO,
+            path,
+            f"{path} has {', '.join(names)}: NCCL up to 2.29 reads it, 2.30 and later read .nccl.conf in $HOME",
+            fix=False,
+            names=names,
+        )
 
 
 def harm_in_file(machine: Machine, setting: Setting) -> Harm:
@@ -35,6 +52,10 @@ def harm_in_file(machine: Machine, setting: Setting) -> Harm:
 
     A forced choice is a fault in a file, where it affects every job, but not in the environment of one job.
     """
+    if setting.name == VISIBLE:
+        return Harm(Level.WARN, HIDES)
+    if not is_meant_for_nccl(setting.name):
+        return Harm(Level.INFO, SETS)
     if setting.name == FILE and machine.reader:
         path = in_folder(machine.reader, setting.value)
         if machine.reader.knows(path) and not machine.reader.realpath(path):

@@ -12,7 +12,7 @@ from railgauge.topo.nccl.settings.validity import fault_of
 
 def _check(machine: Machine) -> Iterator[Finding]:
     for setting in machine.known_settings:
-        fault = fault_of(setting)
+        fault = fault_of(setting, machine.sources.nccl)
         if fault and fault.ignored:
             yield RULE.finding(
                 Level.WARN if fault.meant else Level.INFO,

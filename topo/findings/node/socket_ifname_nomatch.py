@@ -3,11 +3,12 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.facts.sources.sysfs_net import FAMILIES
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_NOMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.settings.interfaces import choose, matches
+from railgauge.topo.nccl.settings.interfaces import FAMILY, matches
 
 SETTING = "NCCL_SOCKET_IFNAME"
 
@@ -19,11 +20,11 @@ def _check(machine: Machine) -> Iterator[Finding]:
         return
     if names is None:
         yield RULE.unknown(SETTING, "the addresses of its interfaces are unknown", value=setting)
-    elif not choose(names, setting):
+    elif not machine.sockets_under(machine.settings):
         yield RULE.finding(
             Level.FAIL,
             SETTING,
-            f"{setting!r} matches no interface with an address",
+            f"{setting!r} matches no interface with an address{_of_family(machine)}",
             value=setting,
             interfaces=list(names),
         )
@@ -36,6 +37,11 @@ def _check(machine: Machine) -> Iterator[Finding]:
                 fix=False,
                 value=setting,
             )
+
+
+def _of_family(machine: Machine) -> str:
+    family = machine.settings.get(FAMILY)
+    return f" of {FAMILY}={family}" if family in FAMILIES else ""
 
 
 def _unmatched(setting: str, names: tuple[str, ...]) -> list[str]:

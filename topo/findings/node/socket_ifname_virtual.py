@@ -9,7 +9,6 @@ from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.settings.interfaces import choose
 
 SETTING = "NCCL_SOCKET_IFNAME"
 VIRTUAL = re.compile(
@@ -25,7 +24,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
     if names is None:
         yield RULE.unknown(machine.host, "the addresses of its interfaces are unknown")
         return
-    chosen = choose(names, machine.settings.get(SETTING))
+    chosen = machine.sockets_under(machine.settings) or ()
     real = [name for name in names if not _is_virtual(machine, name)]
     for place, name in enumerate(chosen):
         if _is_virtual(machine, name):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import Error
 from railgauge.topo.facts.known_settings import KNOWN
-from railgauge.topo.facts.sources.nccl_settings import PREFIX, Setting, in_folder
+from railgauge.topo.facts.sources.nccl_settings import Setting, in_folder
 from railgauge.topo.findings.file_rule import failed
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node import (
@@ -28,7 +28,7 @@ from railgauge.topo.findings.settings.selection import Selection, select
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.parameter import parameter
-from railgauge.topo.nccl.settings.validity import fault_of, is_default
+from railgauge.topo.nccl.settings.validity import fault_of, is_default, is_meant_for_nccl
 
 IFNAME, HCA, GID = "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"
 ORDERING = relaxed_ordering_off.SETTING
@@ -72,14 +72,14 @@ def judge(machine: Machine, setting: Setting) -> Judgement:
 
 
 def _opinion(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
-    if not setting.name.startswith(PREFIX):
+    if not is_meant_for_nccl(setting.name):
         return judged_other(machine, setting)
-    if not setting.value:
-        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is empty, which equals not set")
-    if fault := fault_of(setting):
+    if fault := fault_of(setting, machine.sources.nccl):
         verdict = SettingVerdict.IGNORED if fault.ignored else SettingVerdict.HARMFUL
         rule = nccl_setting_ignored.RULE if fault.ignored else nccl_setting_invalid.RULE
         return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
+    if not setting.value:
+        return Opinion(verdict=SettingVerdict.HARMLESS, why="it is empty, which equals not set")
     if finding := _finding(machine, setting):
         return Opinion(verdict=SettingVerdict.HARMFUL, why=finding.message, finding=finding.id)
     if opinion := _harmful(machine, setting):

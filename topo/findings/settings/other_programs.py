@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, RCCL, ROCm, TensorPipe, UCX."""
+"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, RCCL, ROCm, TensorPipe, UCX, and any in NCCL's
+files.
+"""
 
 from railgauge.topo.facts.rocm_settings import ROCM
-from railgauge.topo.facts.sources.nccl_settings import Setting
+from railgauge.topo.facts.sources.nccl_settings import OTHERS, VISIBLE, Setting
+from railgauge.topo.findings.node import conf_file_forgotten
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.machine import Machine
 from railgauge.topo.values.near import did_you_mean
@@ -23,6 +26,8 @@ ROCM_PROGRAMS = {"RCCL_": "RCCL", "HSA_": "ROCm's runtime"}
 
 def judged_other(machine: Machine, setting: Setting) -> Opinion:
     """The effect of such a setting on this machine."""
+    if not setting.name.startswith(OTHERS):
+        return _any(setting)
     if setting.name in WHOLE_NAMES:
         return _interfaces(machine, setting)
     if setting.name == UCX:
@@ -51,6 +56,14 @@ def _rocm(setting: Setting, program: str) -> Opinion:
     if setting.value == known.default:
         return Opinion(verdict=SettingVerdict.HARMLESS, why="it is the default")
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"{program} reads it: {known.meaning}")
+
+
+def _any(setting: Setting) -> Opinion:
+    """A variable of any program in a file of NCCL."""
+    if setting.name == VISIBLE:
+        rule = conf_file_forgotten.RULE
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=conf_file_forgotten.HIDES, finding=rule.id)
+    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=conf_file_forgotten.SETS)
 
 
 def _interfaces(machine: Machine, setting: Setting) -> Opinion:

@@ -8,7 +8,6 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.settings.gid import ipv4
 from railgauge.topo.nccl.settings.hca import plugin_off
-from railgauge.topo.nccl.settings.interfaces import choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +25,23 @@ class ChosenPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """interfaces: those of sockets, the first that of the bootstrap; None if addresses are unknown. ports: those of
-    RDMA, empty if NCCL uses sockets.
+    """interfaces: those of sockets, the first that of the bootstrap; None if addresses are unknown. former: those of
+    NCCL before 2.28. comm_id: NCCL_COMM_ID, whose subnet the bootstrap's interface is in. ports: those of RDMA, empty
+    if NCCL uses sockets.
     """
 
     interfaces: tuple[str, ...] | None
+    former: tuple[str, ...] | None
+    comm_id: str
     ports: tuple[ChosenPort, ...]
 
 
 def select(machine: Machine, settings: Mapping[str, str]) -> Selection:
     """NCCL's selection under these settings."""
-    names = machine.interface_names
     return Selection(
-        interfaces=None if names is None else choose(names, settings.get("NCCL_SOCKET_IFNAME")),
+        interfaces=machine.sockets_under(settings),
+        former=machine.sockets_under(settings, former=True),
+        comm_id=settings.get("NCCL_COMM_ID", ""),
         ports=tuple(map(_chosen, _ports(machine, settings))),
     )
 

@@ -2,8 +2,9 @@
 """One line of a log, without its wrapping: colours, launchers' prefixes, timestamps, JSON of containers.
 
 NCCL begins its lines with `host:pid:thread [device] `; a WARN has a timestamp before it since 2.26, and the source's
-file and line behind it (`ncclDebugLog`). Ranks that share a pipe cut into each other's lines, so that a line may hold
-several headers: each begins a message.
+file and line behind it, with the function since 2.30.7 (`ncclDebugLog`; tests/nccl holds what each release prints).
+NCCL 2.19 to 2.22 print a device of any number before they know it. Ranks that share a pipe cut into each other's lines,
+so that a line may hold several headers: each begins a message.
 """
 
 import re
@@ -13,14 +14,17 @@ from typing import NamedTuple
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
 CONTAINER = re.compile(r'\\n"|\\u001b\[[0-9;]*m')  # the end of a message, and colours, in the JSON of a container
 HEADER = re.compile(
-    r"(?:(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +)?(?:\[(?P<device>\d{1,4})\] +)?"
-    r"(?P<source>[\w./+-]{1,255}:\d+ +)?[NR]CCL (?P<level>INFO|WARN|TRACE|ERROR)(?: +|$)(?:\[Rank \d+\] +)?"
+    r"(?:(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +)?(?:\[(?P<device>-?\d{1,10})\] +)?"
+    r"(?P<source>[\w./+-]{1,255}:\d+ +)?(?:\(\w{1,255}\) +)?"
+    r"[NR]CCL (?P<level>INFO|WARN|TRACE|CALL|ERROR)(?: +|$)(?:\[Rank \d+\] +)?"
 )
 OLD_HEADER = re.compile(
     r"(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +\[(?P<device>\d{1,4})\] +"
     r"(?P<source>[\w./+-]{1,255}:\d+ +)?(?P<level>INFO|WARN) +"
 )
 """Of NCCL 2.0 to 2.3, which did not name itself."""
+MOST_DEVICES = 1024
+"""Of a host; a device beyond it, or below 0, is one that NCCL does not know yet."""
 CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
 """A header that another rank's begins in the middle of: what was written of it runs into the next one's host."""
 
@@ -57,8 +61,12 @@ def messages(raw: bytes) -> Iterator[LogLine]:
             (header["host"] or "")[size:],
             int(header["pid"] or 0),
             int(header["thread"] or 0),
-            int(header["device"]) if header["device"] else None,
+            _device(header["device"]),
         )
+
+
+def _device(text: str | None) -> int | None:
+    return device if text and 0 <= (device := int(text)) < MOST_DEVICES else None
 
 
 def _headers(text: str) -> Iterator[re.Match[str]]:

@@ -17,7 +17,7 @@ from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
 from railgauge.topo.nccl.detect.ib_plugin import IbSettings, NcclPort, nccl_ports, passed_over, read_ib_settings
 from railgauge.topo.nccl.graph.bandwidth import NET_UNKNOWN_MBPS
 from railgauge.topo.nccl.settings.hca import hca_remarks, plugin_off
-from railgauge.topo.nccl.settings.interfaces import choose
+from railgauge.topo.nccl.settings.interfaces import socket_interfaces
 from railgauge.topo.nccl.settings.parameter import parameter
 
 
@@ -59,7 +59,7 @@ def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic
     if not nics and environment.get("NCCL_NET", "").lower() == "ib":
         return (), (*remarks, "NCCL_NET=IB, but NCCL can use no RDMA port: it would not start")
     if not nics:
-        names = choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME"))
+        names = socket_interfaces(reader, environment)
         nics = tuple(_socket(read_nic(reader, name), dev) for dev, name in enumerate(names))
         remarks += () if getattr(reader, "pasted", ()) else why_no_addresses(reader)
     if not nics:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors in the spelling of a setting: NCCL ignores it, or reads another value.
 
-Whether it fits the machine is judged elsewhere. NCCL's parsing: `ncclLoadParam`, `setEnvFile` (misc/param.cc, 2.30).
+Whether it fits the machine is judged elsewhere. NCCL's parsing: `ncclLoadParam`, `setEnvFile` (misc/param.cc, 2.30);
+what releases do otherwise is asked of their libraries in tests/nccl.
 """
 
 import re
@@ -10,14 +11,14 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.known_settings import KNOWN, REMOVED, KnownSetting, ValueType, nearest
-from railgauge.topo.facts.sources.nccl_settings import LONGEST, PREFIX, Setting
+from railgauge.topo.facts.sources.nccl_settings import LONGEST, OTHERS, PREFIX, Setting
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.hca import parse_hca
 from railgauge.topo.nccl.settings.levels import is_ignored
 from railgauge.topo.nccl.settings.parameter import LARGEST, parameter
 from railgauge.topo.values.number import strtol
 
-HCA, IFNAME = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"
+HCA, IFNAME, COMM_ID = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "NCCL_COMM_ID"
 PLAIN = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 DEBUG = ("NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE")  # in any case: strcasecmp
 CHOICES = {
@@ -28,6 +29,8 @@ CHOICES = {
 }
 """The values that NCCL knows; it ignores others."""
 ANY_CASE = ("NCCL_DEBUG",)
+INSIDE = re.compile(rf"{PREFIX}\w*")
+STRIPPED_SINCE = (2, 30)  # the first release that removes the carriage return of a line of a file
 OF_IMAGES = "NCCL_VERSION"  # set by NVIDIA's CUDA images
 PYTORCH = ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING")
 """Settings of PyTorch named like NCCL's; since 2.2 they are TORCH_NCCL_*."""
@@ -46,17 +49,40 @@ class SettingFault:
     meant: str | None = None
 
 
-def fault_of(setting: Setting) -> SettingFault | None:
-    """The error in a setting of NCCL; None if it is valid, or a setting of another program."""
-    if not setting.name.startswith(PREFIX) or not setting.value:
+def fault_of(setting: Setting, release: str | None = None) -> SettingFault | None:
+    """The error in a setting of NCCL of a release, such as "2.28.9"; None if it is valid, or of another program."""
+    if setting.name == COMM_ID and not setting.value:
+        return SettingFault(message="is empty, which is no address: NCCL does not start; unset it", fatal=True)
+    if not is_meant_for_nccl(setting.name) or not setting.value:
         return None
     known = KNOWN.get(setting.name)
     if known is None:
         return _unread(setting.name)
     if setting.is_of_file and len(setting.value) >= LONGEST:
         return SettingFault(message=f"is cut after {LONGEST} characters, the limit of NCCL for files")
-    one = {setting.name: setting.value}
-    return _of_number(known, setting.value) if known.kind is ValueType.NUMBER else _of_text(known, one)
+    if known.kind is ValueType.NUMBER:
+        return _of_number(known, setting.value)
+    return _of_text(known, {setting.name: setting.value}) or _of_line_end(setting, release)
+
+
+def is_meant_for_nccl(name: str) -> bool:
+    """Whether a name is that of a setting of NCCL, known or not, or has one in it, as `export NCCL_NET` in a file."""
+    return name.startswith(PREFIX) or (PREFIX in name and not name.startswith(OTHERS))
+
+
+def _of_line_end(setting: Setting, release: str | None) -> SettingFault | None:
+    """A text with a carriage return behind it. Numbers end before it: strtoll."""
+    if not setting.carriage_return or (release and _version(release) >= STRIPPED_SINCE):
+        return None
+    here = f" (this system has {release})" if release else ""
+    return SettingFault(
+        message=f"ends in a carriage return, as {setting.origin} has Windows line ends: NCCL up to 2.29 keeps it in "
+        f"the value, 2.30 and later remove it{here}"
+    )
+
+
+def _version(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split(".")[:2])
 
 
 def _unread(name: str) -> SettingFault:
@@ -71,6 +97,10 @@ def _unread(name: str) -> SettingFault:
     if name == OF_IMAGES:
         return SettingFault(message="names the NCCL package of a container image; NCCL does not read it", ignored=True)
     meant = nearest(name)
+    if not name.startswith(PREFIX) and (found := INSIDE.search(name)):
+        meant = nearest(found[0])
+        message = f"is set under the name {name!r}, which NCCL does not look for: a line has to begin with NCCL_"
+        return SettingFault(message=message, ignored=True, meant=meant)
     if name != name.strip():
         return SettingFault(
             message=f"has a blank in its name {name!r}, which NCCL does not trim", ignored=True, meant=meant

@@ -116,7 +116,7 @@ def test_files_are_found_where_the_settings_say():
     redacted = redact(planted(), KEY)
     environment, files = (redacted.facts["settings"][key] for key in ("environment", "files"))
     assert environment["NCCL_CONF_FILE"] == files[0]
-    assert redacted.texts[files[0]].splitlines()[0] == "NCCL_IB_SL=3"
+    assert "NCCL_IB_SL=3" in redacted.texts[files[0]].splitlines()
     assert redacted.texts[environment["NCCL_TOPO_FILE"]].splitlines()[1] == '<system version="1">'
 
 
