@@ -41,7 +41,8 @@ class LogLine(NamedTuple):
 
 def messages(raw: bytes) -> Iterator[LogLine]:
     """The messages of a line: one, several where ranks cut into each other, or a line without level."""
-    text = COLOURS.sub("", raw.decode("utf-8", "replace")).rstrip()
+    text = raw.decode("utf-8", "replace")
+    text = (text if text.isprintable() else COLOURS.sub("", text)).rstrip()
     if text.startswith("{"):
         text = CONTAINER.split(text, maxsplit=1)[0]
     headers = list(_headers(text))

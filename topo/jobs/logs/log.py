@@ -15,7 +15,7 @@ from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.outputs import Outputs
-from railgauge.topo.jobs.logs.scan import lines
+from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.values.cpuset import from_list
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
@@ -138,6 +138,7 @@ class Log:
         self.connections = LoggedConnections()
         self.outputs = Outputs()
         self.kernel = KernelEvents()
+        self._all, self._few = Scanner(), Scanner(connections=False)
         self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
@@ -198,7 +199,7 @@ class Log:
         if self._last_error:  # what it was stands at the beginning of this block
             first, _, block = block.partition(b"\n")
             self._take_all(first)
-        for raw in lines(block, connections=keeps):
+        for raw in (self._all if keeps else self._few).lines(block):
             self._take_all(raw)
 
     def _take_all(self, raw: bytes) -> None:
@@ -226,11 +227,12 @@ class Log:
             comm = self._threads.get((line.host, line.pid, line.thread), "")
             if self.connections.read(line.text, line.host, comm):
                 return
-        if line.level != "WARN":
-            self._facts(line)
-        self._error(line)
+        stated = line.level != "WARN" and self._facts(line)
+        if not (stated and line.level == "INFO"):
+            self._error(line)
 
-    def _facts(self, line: LogLine) -> None:
+    def _facts(self, line: LogLine) -> bool:
+        """Take in what a line states, if it states a fact."""
         text, host = line.text, line.host
         if found := INIT.search(text):
             self._rank(line, found)
@@ -257,9 +259,10 @@ class Log:
         elif found := PAIR_GDR.search(text):
             self.pair_gdr[host, found[2], found[3]] = found[1] == "Enabled"
         else:
-            self._graphs(line)
+            return self._graphs(line)
+        return True
 
-    def _graphs(self, line: LogLine) -> None:
+    def _graphs(self, line: LogLine) -> bool:
         text, host = line.text, line.host
         if found := RING.search(text):
             self.rings[int(found[1])] = tuple(map(int, found[2].split()))
@@ -291,8 +294,11 @@ class Log:
             self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
         elif found := FABRIC.search(text):
             self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16)
-        elif not line.level:
-            self._others(text)
+        else:
+            if not line.level:
+                self._others(text)
+            return False
+        return True
 
     def _others(self, text: str) -> None:
         if found := LIBRARY.search(text):

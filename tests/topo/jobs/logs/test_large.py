@@ -8,7 +8,7 @@ from tests.topo.jobs.logs.read import read
 
 from railgauge.topo.files.lines import whole_lines
 from railgauge.topo.jobs.logs import connections
-from railgauge.topo.jobs.logs.scan import lines
+from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.jobs.logs.verdict import verdict
 
 
@@ -37,7 +37,7 @@ def test_the_odd_one_among_those_beyond_is_found(monkeypatch):
 
 def test_lines_of_collectives_are_passed_over():
     data = log_of("train", 60_000)
-    read_lines = list(lines(data))
+    read_lines = list(Scanner().lines(data))
     assert not any(b"opCount" in line or b"iteration" in line for line in read_lines)
     assert len(read_lines) == sum(b"opCount" not in line and b"iteration" not in line for line in data.splitlines())
 
