@@ -14,6 +14,7 @@ from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end
 from railgauge.topo.jobs.logs.line import LogLine, messages
+from railgauge.topo.jobs.logs.moment import Moment, earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.values.cpuset import from_list
@@ -97,6 +98,8 @@ class Sighting:
     text: str
     times: int = 0
     hosts: set[str] = field(default_factory=set)
+    moments: dict[int, Moment] = field(default_factory=dict)
+    """When it came first in each file."""
     named: dict[str, set[str]] = field(default_factory=dict)
     """What completions name: peers, hcas, GIDs."""
 
@@ -144,6 +147,7 @@ class Log:
         self._known: dict[tuple[str, str], Sighting | None] = {}
         self._gpus: dict[tuple[str, int, int], str] = {}
         self._tail = b""
+        self._file = 0
         self._last_error = False
         self._warned: LogLine | None = None
 
@@ -187,6 +191,7 @@ class Log:
     def end_file(self) -> None:
         """The file that was read is at its end; another may follow."""
         self.errors_at_end = dict.fromkeys(self.ends[:MOST_ENDINGS])
+        self._file += 1
         self._tail = b""
 
     def read(self, block: bytes) -> None:
@@ -330,6 +335,9 @@ class Log:
         if sighting:
             sighting.times += 1
             sighting.hosts.add(line.host)
+            if sighting.times <= MOST_MESSAGES:
+                moment = moment_of(line.before, line.host, self._file)
+                sighting.moments[self._file] = earlier(sighting.moments.get(self._file, moment), moment)
 
     def _goes_on(self, line: LogLine, rest: str) -> bool:
         """Whether a warning goes on in the line below it, as wrapped lines do: then more is known of both together."""
