@@ -34,7 +34,7 @@ HALF_A_YEAR = timedelta(days=183)
 
 
 class Moment(NamedTuple):
-    """When a line was written: by a stamp with its zone, in UTC, and by one without. file: which one it is in, from 0."""
+    """When a line was written: by a stamp with its zone, in UTC, and by one without. file: its number, from 0."""
 
     zoned: datetime | None
     local: datetime | None
@@ -72,7 +72,8 @@ def _read(found: re.Match[str], year: int) -> datetime | None:
     facts = found.groupdict()
     month = MONTHS.index(facts["name"]) + 1 if facts.get("name") else int(facts["month"])
     with suppress(ValueError, OverflowError):
-        at = datetime(year, month, *(int(facts[key]) for key in ("day", "hour", "minute", "second")), tzinfo=UTC)
+        day, hour, minute, second = (int(facts[key]) for key in ("day", "hour", "minute", "second"))
+        at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
         return at + timedelta(seconds=float(f"0.{facts['part'] or 0}")) - _offset(facts.get("zone") or "Z")
     return None
 
