@@ -46,7 +46,7 @@ RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
 TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
 LEAVES = re.compile(r"\d{1,4} : NET/")  # a channel that begins at a NIC: NCCL counts several nodes
 PATTERN = re.compile(
-    r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
+    r"Pattern (\d{1,3}), crossNic (\d{1,3}), nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
     r".*?type (\w+)/?(\w*)"
 )
 LOADED = re.compile(r"Search (\d) : (\d{1,4}) channels loaded from XML graph")
@@ -88,6 +88,7 @@ class Search(NamedTuple):
     inter: float
     type_intra: str
     type_inter: str
+    cross_nic: int
 
 
 @dataclass(slots=True)
@@ -277,8 +278,8 @@ class Log:
         elif LEAVES.match(text):
             self.leaves = True
         elif found := PATTERN.search(text):
-            intra, inter = _figure(found[3]), _figure(found[4])
-            search = Search(host, int(found[1]), int(found[2]), intra, inter, found[5], found[6])
+            intra, inter = _figure(found[4]), _figure(found[5])
+            search = Search(host, int(found[1]), int(found[3]), intra, inter, found[6], found[7], int(found[2]))
             self.searches[search] = None
         elif found := LOADED.search(text):
             self.loaded[int(found[1])] = int(found[2])
