@@ -172,7 +172,8 @@ PLUGIN_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)"
+            r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
+            r"|UCX  ?(?:ERROR|WARN|FATAL)"
             r"|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",

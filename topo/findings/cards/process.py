@@ -33,7 +33,12 @@ SHM_TOO_SMALL = Card(
             FAIL,
             "/dev/shm is full",
         ),
-        Pattern(r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1),
+        Pattern(
+            r"\bBus error\b|\bSIGBUS\b|exit ?code *:? *-7\b|return code = -7\b|insufficient shared memory",
+            FAIL,
+            "a rank died of a bus error, as it does once /dev/shm is full",
+            general=1,
+        ),
         Pattern(
             r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
             r".*shm)",

@@ -40,11 +40,16 @@ def errors(log: Log) -> Iterator[Finding]:
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
-            unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and log.on_one_node
+            unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
             level = Level.INFO if unneeded else seen.entry.pattern.level
             yield _finding(seen, level, order if seen is cause else "")
     if cause is None and len(causes) == len(log.sightings):
         yield from (_end(text) for text in log.ends if not (causes and RETURNED.search(text)))
+
+
+def _has_rdma(log: Log) -> bool:
+    """Whether NCCL has RDMA devices: then the drivers that libibverbs lacks are those of other devices."""
+    return any("IB" in kinds for kinds in log.devices.values()) or any("IB" in one for one in log.networks.values())
 
 
 def _candidates(causes: list[Sighting]) -> list[Sighting]:

@@ -24,6 +24,7 @@ OTHER = (
     rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
     rb"|match with driver|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)|Exception \(either"
+    rb"|hipErr|SIG(?:KILL|BUS)|oom_kill|OOM|Out [Oo]f|code = -|xit ?code|clients joined|cannot connect"
     rb"|Transport retry|<warn>|rror:|\] [\w./+-]+:\d+ WARN |\] INFO %s)"
 )
 """The words of other programs, those of NCCL whose header was lost in copying, and the headers of 2.0 to 2.3, which did
