@@ -47,7 +47,8 @@ CUDA_START_FAILED = Card(
     patterns=(
         Pattern(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
-            r"|CUDA driver initialization failed|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
+            r"|CUDA driver initialization failed|nvml error: driver not loaded"
+            r"|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
             r"devices",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",

@@ -12,7 +12,8 @@ PEER_LOST = Card(
     shows=("NCCL WARN socketProgress: Connection closed by remote peer node2<42830>",),
     patterns=(
         Pattern(
-            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError",
+            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError"
+            r"|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes",
             FAIL,
             "another rank ended or was killed: its own log says why",
             common=True,

@@ -190,7 +190,7 @@ PORTS_BLOCKED = Card(
             general=True,
         ),
         Pattern(
-            r"[Gg]loo.*[Cc]onnect timeout|Connect to \S+<\d+> failed",
+            r"[Gg]loo.*[Cc]onnect timeout|Connect to \S+<\d+> failed|to the C10d store has failed",
             FAIL,
             "a rank cannot connect to another one's port",
             general=True,

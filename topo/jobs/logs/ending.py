@@ -14,7 +14,10 @@ OTHER = re.compile(
     r"Traceback \(most recent|Segmentation fault|core dumped|\bAborted\b|\bKilled\b|OOMKilled|terminate called"
     r"|[Ee]xit(?:ed|ing)?(?: ?with)?(?: a)?(?: non-?zero)?(?: exit)?(?: ?status| ?code| ?value)? *[:=]? *\(?-?[1-9]"
     r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\bE[0-9]{4} [0-9:.]+|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT|CANCELLED"
-    r"|exited on signal|Signal: \w|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
+    r"|exited on signal|Signal: \w|non-zero status:? [1-9]|not enough slots"
+    r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
+    r"|error while loading shared|command not found|Permission denied|undefined symbol"
+    r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
 )
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""

@@ -348,6 +348,7 @@ class Log:
             if (
                 begun
                 and entry
+                and entry != entry_of(rest, "WARN")  # it would be words of the line below alone
                 and (begun.entry is UNKNOWN_WORDS or entry.pattern.general < begun.entry.pattern.general)
             ):
                 begun.times -= 1
