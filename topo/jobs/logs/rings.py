@@ -36,7 +36,7 @@ def rings(log: Log, machine: Machine, nccl: Graph) -> Iterator[Finding]:
     if not far and (other_ring := _other(logged, found)):
         channel, ring = other_ring
         said, its = (" -> ".join(names[gpu] for gpu in one) for one in (ring, found[0]))
-        message = f"ring {channel} of the log ({said}) is none of NCCL's on this machine, such as {its}"
+        message = f"ring {channel} of the log ({said}) is not one of NCCL's on this machine, such as {its}"
         yield CHOICE_DIFFERS.finding(Level.INFO, f"ring {channel}", message)
 
 

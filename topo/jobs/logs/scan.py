@@ -3,7 +3,7 @@
 
 Nearly all of a job's log is lines of collectives and of the program itself, which differ in their numbers alone. So the
 words are looked for once in each shape of lines: the line with every digit, and every letter that is one of a
-hexadecimal number, replaced by 0. The words are replaced alike, so that a line that holds one has a shape that does.
+hexadecimal number, replaced by 0. The words get the same replacement: a line that holds one has a shape that does.
 """
 
 import re
