@@ -112,7 +112,8 @@ HOST_MEMORY_FULL = Card(
             general=1,
         ),
         Pattern(
-            r"ray\.exceptions\.OutOfMemoryError|node running low on memory|oom_kill event|OOM-killed|OOMKilled"
+            r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
+            r"|oom_kill event|OOM-killed|OOMKilled"
             r"|Out [Oo]f [Mm]emory: Killed process|task \d[\d,-]*: Out Of Memory",
             FAIL,
             "a process was killed because host memory, or its limit for the job, is full",
@@ -158,7 +159,8 @@ RANKS_MISSING = Card(
     shows=("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined.",),
     patterns=(
         Pattern(
-            r"waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out",
+            r"Barrier timed out.*task names"
+            r"|waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out",
             FAIL,
             "not all ranks joined the job's store in time",
         ),
@@ -219,7 +221,8 @@ CUDA_FAILURE = Card(
     ),
     patterns=(
         Pattern(
-            r"illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
+            r"Invalid access of peer GPU memory"
+            r"|illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
             r"instruction",
             FAIL,
             "a kernel crashed on the GPU, of the program or of NCCL: CUDA reports it at a later call",

@@ -190,7 +190,8 @@ PORTS_BLOCKED = Card(
             general=True,
         ),
         Pattern(
-            r"[Gg]loo.*[Cc]onnect timeout|Connect to \S+<\d+> failed|to the C10d store has failed",
+            r"[Gg]loo.*[Cc]onnect timeout|Connect to \S+<\d+> failed|to the C10d store has failed"
+            r"|unable to complete a TCP connection|ssh: connect to host .*(?:refused|timed out|No route)",
             FAIL,
             "a rank cannot connect to another one's port",
             general=True,

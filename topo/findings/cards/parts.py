@@ -174,7 +174,7 @@ PLUGIN_FAILED = Card(
         Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
             r"|UCX  ?(?:ERROR|WARN|FATAL)"
-            r"|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
+            r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
             general=1,

@@ -29,7 +29,7 @@ SHM_TOO_SMALL = Card(
     patterns=(
         Pattern(
             r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
-            r"|failed to extend",
+            r"|failed to extend|Not enough memory to write.*/dev/shm",
             FAIL,
             "/dev/shm is full",
         ),
