@@ -24,7 +24,7 @@ CONNECTION = re.compile(
     r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*|SHM[^\s,;]*"
     r"|direct shared memory)"
 )
-TOLD = re.compile(rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)")
+TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^\n>]+> [^ \n]+ ([^\n]*)\n?")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"
