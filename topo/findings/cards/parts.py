@@ -22,14 +22,12 @@ CHOICE_DIFFERS = Card(
     title="Ranks take another way than NCCL chooses on the machine",
     levels=(INFO, WARN),
     about=(
-        "With --from, connections, rings and crossNic of the log are compared with those of NCCL's search on that "
-        "machine. Ranks of one host that go through host memory (SHM) or a NIC (NET) where P2P is possible lose "
-        "most of their bandwidth: a setting, a container with its own GPUs, IPC or host name, ACS or IOMMU turned "
-        "P2P off."
+        "With --from, connections, rings and crossNic of the log are compared with NCCL's search on that machine. "
+        "Ranks of one host that go through SHM or a NIC where P2P is possible lose most of their bandwidth: a "
+        "setting, a container with its own IPC or host name, ACS or IOMMU turned P2P off."
     ),
     remedy=(
-        "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; give containers of one job one IPC and PID namespace and all "
-        "GPUs; then check P2P itself"
+        "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; give containers of a job one IPC namespace; then check P2P itself"
     ),
     sure="railgauge topo paths; railgauge check --only acs-enabled --only iommu-translating",
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
 from railgauge.topo.findings.card import WARN, Pattern
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
-from railgauge.topo.jobs.logs.catalogue import Entry, entry_of
+from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end
@@ -343,7 +343,7 @@ class Log:
     def _goes_on(self, line: LogLine, rest: str) -> bool:
         """Whether a warning goes on in the line below it, as wrapped lines do: then more is known of both together."""
         begun = self._known.get((line.level, line.text[:LONGEST_MESSAGE]))
-        for text in sorted((line.text + rest, f"{line.text} {rest}"), key=self._fit) if begun else ():
+        for text in sorted((line.text + rest, f"{line.text} {rest}"), key=fit) if begun else ():
             entry = entry_of(text, line.level)
             if (
                 begun
@@ -357,13 +357,6 @@ class Log:
                 self._error(line._replace(text=text))
                 return True
         return False
-
-    @staticmethod
-    def _fit(text: str) -> tuple[int, int]:
-        """Which of two ways to join lines is right: that in which more words are those of one fault."""
-        entry = entry_of(text, "WARN")
-        found = entry and re.search(entry.pattern.regex, text)
-        return (entry.pattern.general, found.start() - found.end()) if entry and found else (9, 0)
 
     def _sighting(self, level: str, text: str) -> Sighting | None:
         entry = entry_of(text, level)
