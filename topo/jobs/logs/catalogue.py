@@ -56,7 +56,7 @@ def entry_of(text: str, level: str) -> Entry | None:
 
 
 def fit(text: str) -> tuple[int, int]:
-    """How well a warning fits its entry, the best lowest: of two ways to join lines, that with more words of a fault."""
+    """How well a warning fits its entry, the best lowest: of two ways to join lines, that with more words of it."""
     entry = entry_of(text, "WARN")
     found = entry and re.search(entry.pattern.regex, text)
     return (entry.pattern.general, found.start() - found.end()) if entry and found else (len(catalogue()), 0)
