@@ -74,6 +74,7 @@ def _search(one: Search) -> dict[str, Any]:
         "gb_per_s_inter": one.inter,
         "type_intra": one.type_intra,
         "type_inter": one.type_inter or None,
+        "cross_nic": one.cross_nic,
     }
 
 

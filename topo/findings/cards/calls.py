@@ -18,7 +18,7 @@ CUDA_ARCH_MISSING = Card(
     patterns=(
         Pattern(
             r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
-            r"|500)\b",
+            r"|500)\b|hipErrorNoBinaryForGpu|Unable to find code object",
             FAIL,
             "CUDA finds no kernel for this GPU: the library was built without its architecture",
         ),
@@ -47,7 +47,8 @@ CUDA_START_FAILED = Card(
     patterns=(
         Pattern(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
-            r"|CUDA driver initialization failed|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
+            r"|CUDA driver initialization failed|nvml error: driver not loaded"
+            r"|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
             r"devices",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
@@ -83,7 +84,8 @@ GPU_MEMORY_FULL = Card(
     shows=("include/alloc.h:204 NCCL WARN Cuda failure 2 'out of memory'",),
     patterns=(
         Pattern(
-            r"(?:[Cc]uda|CUDA|HIP|hip).*out of memory|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc|OutOfMemoryError",
+            r"(?:[Cc]uda|CUDA|HIP|hip).*out of memory|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc"
+            r"|(?<!ray\.exceptions\.)OutOfMemoryError",
             FAIL,
             "no memory left on a GPU",
         ),
@@ -109,7 +111,71 @@ HOST_MEMORY_FULL = Card(
             common=True,
             general=1,
         ),
+        Pattern(
+            r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
+            r"|oom_kill event|OOM-killed|OOMKilled"
+            r"|Out [Oo]f [Mm]emory: Killed process|task \d[\d,-]*: Out Of Memory",
+            FAIL,
+            "a process was killed because host memory, or its limit for the job, is full",
+        ),
+        Pattern(
+            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|exit(?:ed with)? code:? 137\b",
+            FAIL,
+            "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",
+            general=1,
+            follows=True,
+        ),
     ),
+)
+PORT_IN_USE = Card(
+    id="port-in-use",
+    title="The port of a job's rendezvous is taken by another process",
+    levels=(FAIL,),
+    about="Rank 0 of a PyTorch job listens on MASTER_PORT (29500 unless set); a second job of the node needs another.",
+    remedy="end what is left of an earlier job, or give each job of a node its own port (torchrun --master-port)",
+    sure="ss -ltnp 'sport = :29500'",
+    shows=("[c10d] The server socket has failed to listen on any local network address.",),
+    patterns=(
+        Pattern(
+            r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE",
+            FAIL,
+            "rank 0 cannot listen on its port: another process has it",
+        ),
+    ),
+    links=("https://github.com/pytorch/pytorch/issues/73320",),
+)
+RANKS_MISSING = Card(
+    id="ranks-missing",
+    title="Ranks did not start or did not join, or two have one number",
+    levels=(FAIL,),
+    about=(
+        "The ranks of a job find each other through a store (TCPStore, rendezvous) or NCCL's bootstrap. Those that are "
+        "there wait for the others: these failed earlier, were not started, or ask another address."
+    ),
+    remedy=(
+        "compare the number of nodes and ranks with what was started, MASTER_ADDR, MASTER_PORT and the rank numbers on "
+        "all nodes; then read the logs of the ranks that are not there"
+    ),
+    shows=("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined.",),
+    patterns=(
+        Pattern(
+            r"Barrier timed out.*task names"
+            r"|waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out",
+            FAIL,
+            "not all ranks joined the job's store in time",
+        ),
+        Pattern(
+            r"store->get\(.*got error: (?:[Ss]ocket [Tt]imeout|.*[Tt]imeout after|.*timed out)",
+            FAIL,
+            "rank 0 of a group did not give the others NCCL's id in time: it has not come that far",
+        ),
+        Pattern(
+            r"has already checked in|[Bb]ootstrap.*ranks? .*(?:twice|already)",
+            FAIL,
+            "two processes have one rank number",
+        ),
+    ),
+    links=("https://github.com/pytorch/pytorch/issues/90759",),
 )
 SHM_REGISTER_FAILED = Card(
     id="shm-register-failed",
@@ -155,7 +221,8 @@ CUDA_FAILURE = Card(
     ),
     patterns=(
         Pattern(
-            r"illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
+            r"Invalid access of peer GPU memory"
+            r"|illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
             r"instruction",
             FAIL,
             "a kernel crashed on the GPU, of the program or of NCCL: CUDA reports it at a later call",

@@ -12,7 +12,8 @@ PEER_LOST = Card(
     shows=("NCCL WARN socketProgress: Connection closed by remote peer node2<42830>",),
     patterns=(
         Pattern(
-            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError",
+            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError"
+            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes",
             FAIL,
             "another rank ended or was killed: its own log says why",
             common=True,
@@ -30,7 +31,7 @@ COLLECTIVE_TIMEOUT = Card(
     patterns=(
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
-            r"stuck",
+            r"stuck|ProcessGroup\w+ watchdog hang",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
             follows=True,

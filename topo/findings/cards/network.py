@@ -43,6 +43,14 @@ SOCKET_IFNAME_VIRTUAL = Card(
     ),
     shared_with=("ports-blocked",),
     hints=("NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>",),
+    patterns=(
+        Pattern(
+            r"[Gg]loo connectFullMesh failed.*no error",
+            FAIL,
+            "gloo's ranks could not connect: an interface, or what the host's name resolves to (127.0.1.1 in "
+            "/etc/hosts), does not reach the others; GLOO_SOCKET_IFNAME chooses it",
+        ),
+    ),
     links=("https://github.com/NVIDIA/nccl/issues/913", "https://github.com/NVIDIA/nccl/issues/286"),
 )
 SOCKET_IFNAME_NOMATCH = Card(
@@ -179,6 +187,13 @@ PORTS_BLOCKED = Card(
             FAIL,
             "a rank cannot connect to another one's port",
             common=True,
+            general=True,
+        ),
+        Pattern(
+            r"[Gg]loo.*[Cc]onnect timeout|Connect to \S+<\d+> failed|to the C10d store has failed"
+            r"|unable to complete a TCP connection|ssh: connect to host .*(?:refused|timed out|No route)",
+            FAIL,
+            "a rank cannot connect to another one's port",
             general=True,
         ),
     ),

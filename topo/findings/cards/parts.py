@@ -17,6 +17,20 @@ FEWER_CHANNELS = Card(
     ),
     sure="railgauge graph search --policy nccl; railgauge check",
 )
+CHOICE_DIFFERS = Card(
+    id="choice-differs",
+    title="Ranks take another way than NCCL chooses on the machine",
+    levels=(INFO, WARN),
+    about=(
+        "With --from, connections, rings and crossNic of the log are compared with NCCL's search on that machine. "
+        "Ranks of one host that go through SHM or a NIC where P2P is possible lose most of their bandwidth: a "
+        "setting, a container with its own IPC or host name, ACS or IOMMU turned P2P off."
+    ),
+    remedy=(
+        "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; give containers of a job one IPC namespace; then check P2P itself"
+    ),
+    sure="railgauge topo paths; railgauge check --only acs-enabled --only iommu-translating",
+)
 LINK_LAYERS_MIXED = Card(
     id="link-layers-mixed",
     title="NCCL uses InfiniBand and RoCE ports together",
@@ -156,8 +170,9 @@ PLUGIN_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"NET/OFI|NET/UCX|UCX  ?(?:ERROR|WARN|FATAL)"
-            r"|libfabric:\d+.*<(?:critical|warn)>.*(?:[Ff]ail|rror|nvalid|Unable)",
+            r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
+            r"|UCX  ?(?:ERROR|WARN|FATAL)"
+            r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
             general=1,

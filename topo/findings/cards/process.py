@@ -29,11 +29,16 @@ SHM_TOO_SMALL = Card(
     patterns=(
         Pattern(
             r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
-            r"|failed to extend",
+            r"|failed to extend|Not enough memory to write.*/dev/shm",
             FAIL,
             "/dev/shm is full",
         ),
-        Pattern(r"\bBus error\b", FAIL, "a rank died of a bus error, as it does once /dev/shm is full", general=1),
+        Pattern(
+            r"\bBus error\b|\bSIGBUS\b|exit ?code *:? *-7\b|return code = -7\b|insufficient shared memory",
+            FAIL,
+            "a rank died of a bus error, as it does once /dev/shm is full",
+            general=1,
+        ),
         Pattern(
             r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
             r".*shm)",

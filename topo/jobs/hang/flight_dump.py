@@ -3,7 +3,8 @@
 
 `nccl_trace_rank_7`, or what TORCH_FR_DUMP_TEMP_FILE names: a pickle; or JSON of the same fields
 (`_dump_nccl_trace_json`). Other back ends write the same fields: gloo, XCCL, HCCL.
-Source: PyTorch's torch/csrc/distributed/c10d/FlightRecorder*.hpp, versions 2.0 to 2.10 of the format.
+Source: PyTorch's torch/csrc/distributed/c10d/FlightRecorder*.hpp, versions 2.0 to 2.10 of the format (1.x:
+first_format.py).
 
 - `collective_seq_id` numbers a group's collectives, equal on all ranks; the ring keeps the last entries of all groups.
 - An operation inside a coalesced group stays "scheduled" for ever: the entry that closes the group has its state.

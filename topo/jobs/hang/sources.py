@@ -18,6 +18,7 @@ from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.files.compression import BlockStream, is_archive, plain
 from railgauge.topo.files.input_file import BLOCK, blocks
 from railgauge.topo.files.json_value import json_value
+from railgauge.topo.jobs.hang.first_format import in_second_format
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
 from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
@@ -136,9 +137,10 @@ class Sources:
             self._dump(document, path)
 
     def _dump(self, dump: Any, path: str) -> None:
-        if not isinstance(dump, dict):
+        record = in_second_format(dump)
+        if not isinstance(record, dict):
             raise InputError("not a flight record of PyTorch, which is a dictionary", path)
-        told = cast(dict[str, Any], dump)
+        told = cast(dict[str, Any], record)
         self._flight_dumps.read(told, rank_of(os.path.basename(path), told, path), path)
         self._read += 1
 

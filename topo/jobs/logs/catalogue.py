@@ -55,6 +55,13 @@ def entry_of(text: str, level: str) -> Entry | None:
     return None if passes or entry.pattern.general > OF_A_FAULT else entry
 
 
+def fit(text: str) -> tuple[int, int]:
+    """How well a warning fits its entry, the best lowest: of two ways to join lines, that with more words of it."""
+    entry = entry_of(text, "WARN")
+    found = entry and re.search(entry.pattern.regex, text)
+    return (entry.pattern.general, found.start() - found.end()) if entry and found else (len(catalogue()), 0)
+
+
 @cache
 def other_causes_of(entry: Entry) -> tuple[str, ...]:
     """The ids of the other cards that show such a line."""

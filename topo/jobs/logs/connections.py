@@ -18,12 +18,13 @@ from typing import NamedTuple
 MOST = 1 << 16
 """Connections that are kept one by one, twice the rings of 1,024 ranks on 32 channels. Beyond, they are counted."""
 CONNECTION = re.compile(
-    r"(?:(?:Channel|Ring) +(?P<channel>\d{1,4})(?:/\d+)? *: *)?\b(?P<source>\d{1,7})(?:\[[\w.]*\])?"
-    r" *(?:-+&gt;|[^\w\s\[]{0,4}) *(?P<target>\d{1,7})(?:\[[\w.]*\])? *(?:\[(?P<end>send|receive)\] *)?via +"
-    r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*"
-    r"|SHM[^\s,;]*|direct shared memory)"
+    r"(?:(?:Channel|Ring) +(?P<channel>\d{1,4})(?:/\d+)? *: *)?\b(?P<source>\d{1,7})(?:\[(?P<source_on>[\w.]*)\])?"
+    r" *(?:-+&gt;|[^\w\s\[]{0,4}) *(?P<target>\d{1,7})(?:\[(?P<target_on>[\w.]*)\])? *"
+    r"(?:\[(?P<end>send|receive)\] *)?via +"
+    r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*|SHM[^\s,;]*"
+    r"|direct shared memory)"
 )
-TOLD = re.compile(rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)")
+TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^\n>]+> [^ \n]+ ([^\n]*)\n?")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"
@@ -73,6 +74,8 @@ class LoggedConnections:
 
     def __init__(self) -> None:
         self.kept: dict[LoggedConnection, None] = {}
+        self.brackets: dict[tuple[str, int], str] = {}
+        """What is in brackets behind a rank, by communicator and rank: its device or, in 2.5 to 2.11, its bus id."""
         self._beyond: Counter[LoggedTraffic] = Counter()
         self._told: Counter[tuple[bytes, bytes]] = Counter()  # counted and not yet understood
 
@@ -106,6 +109,8 @@ class LoggedConnections:
             return False
         channel = int(found["channel"]) if found["channel"] else -1
         ranks = int(found["source"]), int(found["target"])
+        for rank, end in zip(ranks, ("source_on", "target_on"), strict=True):
+            self.brackets[comm, rank] = found[end] or ""
         self.kept[LoggedConnection(comm, channel, *ranks, found["end"] or "", found["via"], host)] = None
         return True
 

@@ -14,16 +14,29 @@ OTHER = re.compile(
     r"Traceback \(most recent|Segmentation fault|core dumped|\bAborted\b|\bKilled\b|OOMKilled|terminate called"
     r"|[Ee]xit(?:ed|ing)?(?: ?with)?(?: a)?(?: non-?zero)?(?: exit)?(?: ?status| ?code| ?value)? *[:=]? *\(?-?[1-9]"
     r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\bE[0-9]{4} [0-9:.]+|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT|CANCELLED"
-    r"|exited on signal|Signal: \w|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
+    r"|exited on signal|Signal: \w|non-zero status:? [1-9]|not enough slots"
+    r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
+    r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
+    r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
+    r"|error while loading shared|command not found|Permission denied|undefined symbol"
+    r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
 )
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
-NO_ERROR = re.compile(r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate")
+NO_ERROR = re.compile(
+    r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
+)
+WELL = re.compile(
+    r"(?i)\b(?:training|run|job|test\w*|script|program|benchmark)\b.{0,40}\b(?:finished|completed?|succeeded)\b|successfully"
+)
+"""The last line of a program that ended well, whatever it reported before."""
 
 
 def error_at_end(tail: bytes) -> str:
     """The line of a log's last bytes that names the error best; "" if it does not end in one."""
     lines = [line for raw in tail.split(b"\n") for line in messages(raw) if line.text][-LAST_LINES:]
+    if lines and WELL.search(lines[-1].text) and not (NAMED.search(lines[-1].text) or OTHER.search(lines[-1].text)):
+        return ""
     texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):

@@ -12,6 +12,7 @@ from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
 from railgauge.topo.jobs.logs.log import Log, Sighting
+from railgauge.topo.jobs.logs.order import in_time
 from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.words import named
 
@@ -30,24 +31,31 @@ def errors(log: Log) -> Iterator[Finding]:
     known = {seen.entry.card.id: seen for seen in log.sightings.values()}
     own = {key: known[CAUSES[key]] for key in CAUSES.keys() & known.keys() if CAUSES[key] in known}
     causes = [seen for seen in log.sightings.values() if not seen.entry.pattern.follows]
-    cause = _cause(causes)
-    for seen in log.sightings.values():
+    candidates, order = in_time(_candidates(causes))
+    cause = next(iter(candidates), None)
+    first = {*map(id, candidates)}
+    for seen in (*candidates, *(seen for seen in log.sightings.values() if id(seen) not in first)):
         if seen.entry.card.id in own:
             yield _consequence(seen, own[seen.entry.card.id])
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
-            unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and log.on_one_node
-            yield _finding(seen, Level.INFO if unneeded else seen.entry.pattern.level)
+            unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
+            level = Level.INFO if unneeded else seen.entry.pattern.level
+            yield _finding(seen, level, order if seen is cause else "")
     if cause is None and len(causes) == len(log.sightings):
         yield from (_end(text) for text in log.ends if not (causes and RETURNED.search(text)))
 
 
-def _cause(causes: list[Sighting]) -> Sighting | None:
-    """What others may follow from: the first failure, or the first warning in words that nobody knows."""
+def _has_rdma(log: Log) -> bool:
+    """Whether NCCL has RDMA devices: then the drivers that libibverbs lacks are those of other devices."""
+    return any("IB" in kinds for kinds in log.devices.values()) or any("IB" in one for one in log.networks.values())
+
+
+def _candidates(causes: list[Sighting]) -> list[Sighting]:
+    """What others may follow from: failures, or else warnings in words that nobody knows."""
     failures = [seen for seen in causes if seen.entry.pattern.level is Level.FAIL]
-    unknown = [seen for seen in causes if seen.entry.card is OTHER_WARNING]
-    return next(iter(failures or unknown), None)
+    return failures or [seen for seen in causes if seen.entry.card is OTHER_WARNING]
 
 
 def _finding(seen: Sighting, level: Level, more: str = "", **evidence: Any) -> Finding:

@@ -32,7 +32,8 @@ CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
 class LogLine(NamedTuple):
     """A message of NCCL and its origin; a WARN begins with the source's file and line.
 
-    `level` is "" for a line without NCCL's header; host is "" when unnamed.
+    `level` is "" for a line without NCCL's header; host is "" when unnamed. before: what stands before the header, or
+    the whole of a line without one: its timestamp is there.
     """
 
     text: str
@@ -41,20 +42,22 @@ class LogLine(NamedTuple):
     pid: int = 0
     thread: int = 0
     device: int | None = None
+    before: str = ""
 
 
 def messages(raw: bytes) -> Iterator[LogLine]:
     """The messages of a line: one, several where ranks cut into each other, or a line without level."""
-    text = COLOURS.sub("", raw.decode("utf-8", "replace")).rstrip()
+    text = raw.decode("utf-8", "replace")
+    text = (text if text.isprintable() else COLOURS.sub("", text)).rstrip()
     if text.startswith("{"):
         text = CONTAINER.split(text, maxsplit=1)[0]
     headers = list(_headers(text))
     if not headers:
-        yield LogLine(text.strip())
+        yield LogLine(text.strip(), before=text)
         return
     glued = [_glued(header, text) for header in headers]
     begins = [header.start() + size for header, size in zip(headers, glued, strict=True)]
-    for header, size, end in zip(headers, glued, [*begins[1:], len(text)], strict=True):
+    for header, size, begin, end in zip(headers, glued, begins, [*begins[1:], len(text)], strict=True):
         yield LogLine(
             (header["source"] or "") + text[header.end() : end].strip(),
             header["level"],
@@ -62,6 +65,7 @@ def messages(raw: bytes) -> Iterator[LogLine]:
             int(header["pid"] or 0),
             int(header["thread"] or 0),
             _device(header["device"]),
+            text[:begin],
         )
 
 

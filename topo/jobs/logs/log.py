@@ -9,13 +9,14 @@ from typing import NamedTuple
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
 from railgauge.topo.findings.card import WARN, Pattern
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
-from railgauge.topo.jobs.logs.catalogue import Entry, entry_of
+from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end
 from railgauge.topo.jobs.logs.line import LogLine, messages
+from railgauge.topo.jobs.logs.moment import Moment, earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
-from railgauge.topo.jobs.logs.scan import lines
+from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.values.cpuset import from_list
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
@@ -45,7 +46,7 @@ RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
 TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
 LEAVES = re.compile(r"\d{1,4} : NET/")  # a channel that begins at a NIC: NCCL counts several nodes
 PATTERN = re.compile(
-    r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
+    r"Pattern (\d{1,3}), crossNic (\d{1,3}), nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
     r".*?type (\w+)/?(\w*)"
 )
 LOADED = re.compile(r"Search (\d) : (\d{1,4}) channels loaded from XML graph")
@@ -87,6 +88,7 @@ class Search(NamedTuple):
     inter: float
     type_intra: str
     type_inter: str
+    cross_nic: int
 
 
 @dataclass(slots=True)
@@ -97,6 +99,8 @@ class Sighting:
     text: str
     times: int = 0
     hosts: set[str] = field(default_factory=set)
+    moments: dict[int, Moment] = field(default_factory=dict)
+    """When it came first in each file."""
     named: dict[str, set[str]] = field(default_factory=dict)
     """What completions name: peers, hcas, GIDs."""
 
@@ -138,11 +142,13 @@ class Log:
         self.connections = LoggedConnections()
         self.outputs = Outputs()
         self.kernel = KernelEvents()
+        self._all, self._few = Scanner(), Scanner(connections=False)
         self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
         self._gpus: dict[tuple[str, int, int], str] = {}
         self._tail = b""
+        self._file = 0
         self._last_error = False
         self._warned: LogLine | None = None
 
@@ -186,6 +192,7 @@ class Log:
     def end_file(self) -> None:
         """The file that was read is at its end; another may follow."""
         self.errors_at_end = dict.fromkeys(self.ends[:MOST_ENDINGS])
+        self._file += 1
         self._tail = b""
 
     def read(self, block: bytes) -> None:
@@ -198,7 +205,7 @@ class Log:
         if self._last_error:  # what it was stands at the beginning of this block
             first, _, block = block.partition(b"\n")
             self._take_all(first)
-        for raw in lines(block, connections=keeps):
+        for raw in (self._all if keeps else self._few).lines(block):
             self._take_all(raw)
 
     def _take_all(self, raw: bytes) -> None:
@@ -226,11 +233,12 @@ class Log:
             comm = self._threads.get((line.host, line.pid, line.thread), "")
             if self.connections.read(line.text, line.host, comm):
                 return
-        if line.level != "WARN":
-            self._facts(line)
-        self._error(line)
+        stated = line.level != "WARN" and self._facts(line)
+        if not (stated and line.level == "INFO"):
+            self._error(line)
 
-    def _facts(self, line: LogLine) -> None:
+    def _facts(self, line: LogLine) -> bool:
+        """Take in what a line states, if it states a fact."""
         text, host = line.text, line.host
         if found := INIT.search(text):
             self._rank(line, found)
@@ -257,9 +265,10 @@ class Log:
         elif found := PAIR_GDR.search(text):
             self.pair_gdr[host, found[2], found[3]] = found[1] == "Enabled"
         else:
-            self._graphs(line)
+            return self._graphs(line)
+        return True
 
-    def _graphs(self, line: LogLine) -> None:
+    def _graphs(self, line: LogLine) -> bool:
         text, host = line.text, line.host
         if found := RING.search(text):
             self.rings[int(found[1])] = tuple(map(int, found[2].split()))
@@ -269,8 +278,8 @@ class Log:
         elif LEAVES.match(text):
             self.leaves = True
         elif found := PATTERN.search(text):
-            intra, inter = _figure(found[3]), _figure(found[4])
-            search = Search(host, int(found[1]), int(found[2]), intra, inter, found[5], found[6])
+            intra, inter = _figure(found[4]), _figure(found[5])
+            search = Search(host, int(found[1]), int(found[3]), intra, inter, found[6], found[7], int(found[2]))
             self.searches[search] = None
         elif found := LOADED.search(text):
             self.loaded[int(found[1])] = int(found[2])
@@ -291,8 +300,11 @@ class Log:
             self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
         elif found := FABRIC.search(text):
             self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16)
-        elif not line.level:
-            self._others(text)
+        else:
+            if not line.level:
+                self._others(text)
+            return False
+        return True
 
     def _others(self, text: str) -> None:
         if found := LIBRARY.search(text):
@@ -324,15 +336,19 @@ class Log:
         if sighting:
             sighting.times += 1
             sighting.hosts.add(line.host)
+            if sighting.times <= MOST_MESSAGES:
+                moment = moment_of(line.before, line.host, self._file)
+                sighting.moments[self._file] = earlier(sighting.moments.get(self._file, moment), moment)
 
     def _goes_on(self, line: LogLine, rest: str) -> bool:
         """Whether a warning goes on in the line below it, as wrapped lines do: then more is known of both together."""
         begun = self._known.get((line.level, line.text[:LONGEST_MESSAGE]))
-        for text in (line.text + rest, f"{line.text} {rest}") if begun else ():
+        for text in sorted((line.text + rest, f"{line.text} {rest}"), key=fit) if begun else ():
             entry = entry_of(text, line.level)
             if (
                 begun
                 and entry
+                and entry != entry_of(rest, "WARN")  # it would be words of the line below alone
                 and (begun.entry is UNKNOWN_WORDS or entry.pattern.general < begun.entry.pattern.general)
             ):
                 begun.times -= 1

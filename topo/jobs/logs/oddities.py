@@ -51,6 +51,7 @@ def oddities(
     id that it could give.
     """
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
+        (GPU_XID, lambda: _kernel(log)),
         (SOCKET_IFNAME_VIRTUAL, lambda: interfaces(log)),
         (LINK_LAYERS_MIXED, lambda: ports(log)),
         (OTHER_WARNING, lambda: errors(log)),
@@ -62,7 +63,6 @@ def oddities(
         (NODES_DIFFER, lambda: _differences(log)),
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),
         (COLLECTIVE_MISMATCH, lambda: _outputs(log)),
-        (GPU_XID, lambda: _kernel(log)),
         (FEWER_CHANNELS, lambda: beside(log, machine) if machine else ()),
     )
     found = [finding for card, look in looks for finding in guarded(card.id, "the log", look)]

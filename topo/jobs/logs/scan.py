@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the lines worth reading in a log of any size: a block at a time, most lines passed over unread.
 
-Nearly all of a job's log is lines of collectives and of the program itself. Two searches over a block find those that
-tell something: one that begins with NCCL's name, and one whose alternatives begin with bytes that are rare in text.
-Both run at hundreds of MB/s, where a look at each line in turn would not.
+Nearly all of a job's log is lines of collectives and of the program itself, which differ in their numbers alone. So the
+words are looked for once in each shape of lines: the line with every digit, and every letter that is one of a
+hexadecimal number, replaced by 0. The words get the same replacement: a line that holds one has a shape that does.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from railgauge.topo.files.lines import LONGEST
 
@@ -24,69 +24,93 @@ OTHER = (
     rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
     rb"|match with driver|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)|Exception \(either"
-    rb"|Transport retry|<warn>%s)"
+    rb"|hipErr|SIG(?:KILL|BUS)|oom_kill|OOM|Out [Oo]f|code = -|xit ?code|clients joined|cannot connect"
+    rb"|imed out|10d store|got 0 bytes|not loaded"
+    rb"|Transport retry|<warn>|rror:|\] [\w./+-]+:\d+ WARN |\] INFO %s)"
 )
-"""The words of other programs, and those of NCCL whose header was lost in copying."""
-RARE = (b"rror:", b"] INFO ")
-"""Words in few logs, each looked for by itself, which is faster than as a part of a pattern."""
-UNNAMED_WARNING = re.compile(rb"\] [\w./+-]+:\d+ WARN ")
-"""Of NCCL 2.0 to 2.3, which did not name itself, neither before INFO."""
+"""The words of other programs, those of NCCL whose header was lost in copying, and the headers of 2.0 to 2.3, which did
+not name itself."""
 NARROW = 70
 """A warning as long as this may be wrapped by a terminal: then it goes on in the line below it."""
 LAST_ERROR = b"Last error:"
 """In PyTorch's words; what NCCL said is in the line below it."""
 VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"
-WITH_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % CHANNEL, OTHER % VIA))
-WITHOUT_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % b"", OTHER % b""))
+DIGITS = b"0123456789abcdef"
+TO_SHAPE = bytes.maketrans(DIGITS, b"0" * len(DIGITS))
+LITERAL = re.compile(rb"\\.|[0-9a-f]")
+MOST_SHAPES = 1 << 13
+LONGEST_SHAPE = 1 << 9  # longer ones are looked at each time
 
 
-def lines(block: bytes, *, connections: bool = True) -> Iterator[bytes]:
-    """The lines of a block that may tell something, in their order; those on connections only where asked for."""
-    begins = _begins(WITH_CONNECTIONS if connections else WITHOUT_CONNECTIONS, block)
-    rare = {begin for word in RARE for begin in _begins_with(word, block)}
-    if any(b"] INFO " in _line(block, begin) for begin in rare):
-        rare |= _begins((UNNAMED_WARNING,), block)
-    begins |= rare
-    open_ended = {*rare, *_begins_with(b" WARN ", block)}
-    for begin in sorted(begins):
-        yield (line := _line(block, begin))
-        if begin not in open_ended:
-            continue
-        below = begin + len(line) + 1
-        goes_on = line.rstrip().endswith(LAST_ERROR) or (len(line) >= NARROW and b" WARN " in line)
-        if goes_on and below < len(block) and below not in begins:
-            yield _line(block, below)
+def _of_shapes(*patterns: bytes) -> tuple[re.Pattern[bytes], ...]:
+    """Patterns of lines, made to match the shapes of these lines."""
+    return tuple(
+        re.compile(LITERAL.sub(lambda found: found[0] if found[0][:1] == b"\\" else b"0", pattern))
+        for pattern in patterns
+    )
 
 
-def lines_with(patterns: Iterable[re.Pattern[bytes]], block: bytes) -> Iterator[bytes]:
-    """The lines of a block in which one of some patterns is found, in their order."""
-    for begin in sorted(_begins(patterns, block)):
-        yield _line(block, begin)
+WITH_CONNECTIONS = _of_shapes(INFO % CHANNEL, OTHER % VIA)
+WITHOUT_CONNECTIONS = _of_shapes(INFO % b"", OTHER % b"")
 
 
-def _begins(patterns: Iterable[re.Pattern[bytes]], block: bytes) -> set[int]:
+class Scanner:
+    """Finds the lines of a log that may tell something; connections: those on connections too."""
+
+    def __init__(self, *, connections: bool = True) -> None:
+        self._patterns = WITH_CONNECTIONS if connections else WITHOUT_CONNECTIONS
+        self._known: set[bytes] = set()
+        self._telling: set[bytes] = set()
+
+    def lines(self, block: bytes) -> Iterator[bytes]:
+        """The lines of a block that may tell something, in their order."""
+        shapes = block.translate(TO_SHAPE).split(b"\n")
+        telling = self._telling_among(set(shapes))
+        if not telling:
+            return
+        raw = block.split(b"\n")
+        for at in [place for place, shape in enumerate(shapes) if shape in telling]:
+            yield raw[at][:LONGEST]
+            below = at + 1
+            if _goes_on(raw[at]) and below < len(raw) and shapes[below] not in telling:
+                yield raw[below][:LONGEST]
+
+    def _telling_among(self, shapes: set[bytes]) -> set[bytes]:
+        """Those of some shapes whose lines may tell something."""
+        new = shapes - self._known
+        text = b"\n".join(new)
+        telling = {_line(text, begin) for begin in _begins(self._patterns, text)}
+        found = telling | (shapes & self._telling)
+        if len(self._known) + len(new) > MOST_SHAPES:
+            self._known.clear()
+            self._telling.clear()
+        short = {shape for shape in new if len(shape) <= LONGEST_SHAPE}
+        if len(short) <= MOST_SHAPES:
+            self._known |= short
+            self._telling |= telling & short
+        return found
+
+
+def _goes_on(line: bytes) -> bool:
+    """Whether a line may go on in the one below it."""
+    return line.rstrip().endswith(LAST_ERROR) or (len(line) >= NARROW and b" WARN " in line)
+
+
+def _begins(patterns: tuple[re.Pattern[bytes], ...], text: bytes) -> set[int]:
     """Where the lines begin in which one of some patterns is found."""
     begins = set()
     for pattern in patterns:
         end = 0
-        while found := pattern.search(block, end):
-            begins.add(block.rfind(b"\n", 0, found.start()) + 1)
-            end = _end_of_line(block, found.end())
+        while found := pattern.search(text, end):
+            begins.add(text.rfind(b"\n", 0, found.start()) + 1)
+            end = _end_of_line(text, found.end())
     return begins
 
 
-def _begins_with(word: bytes, block: bytes) -> Iterator[int]:
-    """Where the lines begin that have a word."""
-    end = 0
-    while (at := block.find(word, end)) >= 0:
-        yield block.rfind(b"\n", 0, at) + 1
-        end = _end_of_line(block, at)
+def _line(text: bytes, begin: int) -> bytes:
+    return text[begin : _end_of_line(text, begin)]
 
 
-def _line(block: bytes, begin: int) -> bytes:
-    return block[begin : min(_end_of_line(block, begin), begin + LONGEST)]
-
-
-def _end_of_line(block: bytes, position: int) -> int:
-    end = block.find(b"\n", position)
-    return end if end >= 0 else len(block)
+def _end_of_line(text: bytes, position: int) -> int:
+    end = text.find(b"\n", position)
+    return end if end >= 0 else len(text)

@@ -11,7 +11,7 @@ from railgauge.topo.machine import load_machine
 def log_on(machine, *texts):
     """A log of two ranks on the machine's first two GPUs, rank 0 saying the texts."""
     bus_ids = [node.id.rpartition("-")[2] for node in machine_nodes(machine)[:2]]
-    return read(said("a", init(0, 2, bus_ids[0])) + said("a", init(1, 2, bus_ids[1]), rank=1) + said("a", *texts))
+    return read(said("a", init(0, 2, bus_ids[0])) + said("b", init(1, 2, bus_ids[1]), rank=1) + said("a", *texts))
 
 
 def machine_nodes(machine):

@@ -147,6 +147,22 @@ ENDS = [
     ("[Rank 1] NCCL watchdog thread terminated: CUDA error: an illegal memory access was encountered", "cuda-failure"),
     ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "gpu-memory-full"),
     ("a:1:2 [0] NCCL INFO transport/net.cc:1362 -> 6", "job-failed"),
+    ("The node was low on resource: memory. Container main was using 200Gi.", "host-memory-full"),
+    ("[4711.1] Out of memory: Killed process 410 (python) total-vm:99999kB", "host-memory-full"),
+    ("ssh: connect to host gpu-02 port 22: Connection refused", "ports-blocked"),
+    ("A process or daemon was unable to complete a TCP connection\nto another process:", "ports-blocked"),
+    ("Host key verification failed.", "job-failed"),
+    ("libc.so.6: version `GLIBC_2.34' not found (required by /usr/lib/libnccl.so.2)", "job-failed"),
+    ("libfabric:85:1747:efa:cq:efa_rdm_cq_handle_error():330<warn> err: 5, message: Unreachable", "plugin-failed"),
+    ("XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Timed out task names: /task:3", "ranks-missing"),
+    ("UNAVAILABLE: Task /job:jax_worker/replica:0/task:1 heartbeat timeout. Fatal error", "peer-lost"),
+    ("UCX  ERROR Not enough memory to write total of 9 bytes. Please check that /dev/shm has more", "shm-too-small"),
+    ("RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error", "cuda-failure"),
+    ("Terminating the process after dumping, due to ProcessGroupNCCL watchdog hang.", "collective-timeout"),
+    ("mxnet.base.MXNetError: Check failed: r == ncclSuccess NCCL error: unhandled cuda error", "job-failed"),
+    ("slurmstepd: error: *** STEP 4711.0 ON gpu-01 CANCELLED AT 2024-05-01T10:00:00 DUE TO TIME LIMIT", "job-failed"),
+    ("RuntimeError: DataLoader worker (pid 81) is killed by signal: Bus error.", "shm-too-small"),
+    ("OSError: libnccl.so.2: cannot open shared object file: No such file or directory", "job-failed"),
 ]
 
 
@@ -156,7 +172,16 @@ def test_a_log_that_ends_in_an_error_is_never_without_a_problem(line, identifier
 
 
 @pytest.mark.parametrize(
-    "line", ["# Out of bounds values : 0 OK", "step 9 errors: 0", "done", "a:1:2 [0] NCCL INFO init.cc:9 -> 7"]
+    "line",
+    [
+        "# Out of bounds values : 0 OK",
+        "step 9 errors: 0",
+        "done",
+        "a:1:2 [0] NCCL INFO init.cc:9 -> 7",
+        "ERROR:root:retrying download (attempt 1)\nstep 3\nTraining finished",
+        "E0000 00:00:1700000000.123 1 cuda_dnn.cc:8310] Unable to register cuDNN factory: already registered\nstep 3",
+        "libfabric:1:2:core:core:ofi_hmem_init():421<warn> Failed to initialize hmem iface FI_HMEM_ROCR: No data\nstep",
+    ],
 )
 def test_a_log_that_ends_well(line):
     assert loud(VERSION + f"{line}\n") == []

@@ -2,13 +2,18 @@
 """Logs of many ranks: what is kept is bounded, and the verdict still counts every connection."""
 
 import itertools
+import random
+import re
+import tomllib
+from pathlib import Path
 
+import pytest
 from benchmarks.log import jobs
 from tests.topo.jobs.logs.read import read
 
 from railgauge.topo.files.lines import whole_lines
-from railgauge.topo.jobs.logs import connections
-from railgauge.topo.jobs.logs.scan import lines
+from railgauge.topo.jobs.logs import connections, scan
+from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.jobs.logs.verdict import verdict
 
 
@@ -37,9 +42,40 @@ def test_the_odd_one_among_those_beyond_is_found(monkeypatch):
 
 def test_lines_of_collectives_are_passed_over():
     data = log_of("train", 60_000)
-    read_lines = list(lines(data))
+    read_lines = list(Scanner().lines(data))
     assert not any(b"opCount" in line or b"iteration" in line for line in read_lines)
     assert len(read_lines) == sum(b"opCount" not in line and b"iteration" not in line for line in data.splitlines())
+
+
+def words(block):
+    """The lines that hold one of the words, each looked at by itself."""
+    patterns = [re.compile(pattern) for pattern in (scan.INFO % scan.CHANNEL, scan.OTHER % scan.VIA)]
+    return [line for line in block.splitlines() if any(pattern.search(line) for pattern in patterns)]
+
+
+@pytest.mark.parametrize("most", [1, 1 << 13])
+def test_no_line_with_a_word_is_passed_over(monkeypatch, most):
+    monkeypatch.setattr(scan, "MOST_SHAPES", most)
+    rng = random.Random(5)
+    threads = tomllib.loads(Path(__file__).with_name("threads.toml").read_text())
+    known = [line for row in threads.values() for line in row["log"].encode().splitlines()]
+    scanner, passed_over = Scanner(), 0
+    for _ in range(60):
+        block = b"".join(rng.choice([*known, b"step 12 of 9f", b"failed", b"faile5"]) + b"\n" for _ in range(50))
+        found = [*scanner.lines(block)]
+        assert set(words(block)) <= {*found}
+        passed_over += 50 - len(found)
+    assert passed_over > 0
+
+
+def test_words_are_looked_for_once_in_lines_that_differ_in_numbers(monkeypatch):
+    searched = []
+    begins = scan._begins
+    monkeypatch.setattr(scan, "_begins", lambda patterns, text: searched.append(len(text)) or begins(patterns, text))
+    scanner, block = Scanner(), log_of("train", 60_000)
+    for _ in range(3):
+        list(scanner.lines(block))
+    assert sum(searched) < len(block) / 100
 
 
 def test_a_line_without_end_is_bounded():
