@@ -5,18 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from railgauge.topo.findings.cards.comparison import EXPECTATION_UNMET
+from railgauge.topo.findings.cards.gdr import DMABUF_UNSUPPORTED, PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import GPU_LOST, GPU_NIC_FAR, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
-from railgauge.topo.findings.cards.rdma import (
-    DMABUF_UNSUPPORTED,
-    IB_PORT_DOWN,
-    IB_RATE_LOW,
-    NIC_LOST,
-    PEERMEM_MISSING,
-    VERBS_DEVICE_MISSING,
-    VERBS_PROVIDER_MISSING,
-)
+from railgauge.topo.findings.cards.rdma import NIC_LOST, VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
+from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN, IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
 
 FOLLOWS_FROM = "follows_from"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
-from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
+from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.repair import Repair

@@ -4,7 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from railgauge.topo.findings.cards.rdma import IB_RATE_LOW
+from railgauge.topo.findings.cards.rdma_ports import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.repair import Repair
