@@ -3,6 +3,7 @@
 
 import re
 
+from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.jobs.logs.line import messages
 
 LAST_BYTES = 1 << 14
@@ -22,8 +23,11 @@ NO_ERROR = re.compile(r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|erro
 
 
 def error_at_end(tail: bytes) -> str:
-    """The line of a log's last bytes that names the error best; "" if it does not end in one."""
-    lines = [line for raw in tail.split(b"\n") for line in messages(raw) if line.text][-LAST_LINES:]
+    """The line of a log's last bytes that names the error best; "" if it does not end in one. What the driver reports
+    in a kernel log is judged by itself.
+    """
+    kept = (raw for raw in tail.split(b"\n") if not KERNEL_EVENT.search(raw))
+    lines = [line for raw in kept for line in messages(raw) if line.text][-LAST_LINES:]
     texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):

@@ -21,7 +21,7 @@ from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED, PCIE_B
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.findings.kernel_events import sxid_findings, xid_findings
-from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
+from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, with_causes
 from railgauge.topo.jobs.logs.beside_machine import beside
 from railgauge.topo.jobs.logs.connections import LoggedTraffic, transport
 from railgauge.topo.jobs.logs.errors import errors
@@ -68,8 +68,7 @@ def oddities(
 
 def _kernel(log: Log) -> Iterator[Finding]:
     events = read_events(log.kernel.facts())
-    yield from xid_findings(events)
-    yield from sxid_findings(events)
+    yield from with_causes([*xid_findings(events), *sxid_findings(events)])
 
 
 def _shared_memory(log: Log) -> Iterator[Finding]:

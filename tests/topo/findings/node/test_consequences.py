@@ -26,7 +26,9 @@ def xid(code, subject=GPU, level=Level.FAIL):
 def causes(*findings):
     """The cause of each: its id, subject and Xid."""
     return [
-        (*one.evidence["follows_from"], one.evidence.get("follows_from_xid")) if "follows_from" in one.evidence else None
+        (*one.evidence["follows_from"], one.evidence.get("follows_from_xid"))
+        if "follows_from" in one.evidence
+        else None
         for one in with_causes(findings)
     ]
 
