@@ -71,7 +71,7 @@ def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> 
     """The worst first, a cause once, then what was not possible and what passed."""
     findings = list(findings)
     seen: set[tuple[str, str]] = set()
-    below = _consequences(findings) if detail is not Detail.FULL else {}
+    below = consequences(findings) if detail is not Detail.FULL else {}
     moved = {id(one) for its in below.values() for one in its}
     for alike in cause_groups([one for one in findings if id(one) not in moved], detail):
         yield from cause_lines(alike, seen, detail=detail)
@@ -82,7 +82,7 @@ def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> 
         yield from passed_lines(findings, detail)
 
 
-def _consequences(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
+def consequences(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
     """What stands below each finding, by its identity: the findings that name it as their cause."""
     loud = [one for one in findings if one.level in LOUD]
     found: dict[int, list[Finding]] = {}
@@ -130,7 +130,7 @@ def cause_lines(
     if detail is Detail.BRIEF:
         return
     if others:
-        yield _titled("also", _also(others, names_hosts=names_hosts))
+        yield _titled("also", also(others, names_hosts=names_hosts))
     for effect in dict.fromkeys(one.effect for one in alike):
         if effect and (first.id, _masked(effect)) not in seen:
             yield _titled("effect", effect)
@@ -142,8 +142,12 @@ def cause_lines(
 
 def follows_line(one: Finding, *, names_hosts: bool = False) -> Line:
     """A finding below its cause, which its words then need not name."""
-    message = one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
-    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=message), names_hosts=names_hosts))
+    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=own_words(one)), names_hosts=names_hosts))
+
+
+def own_words(one: Finding) -> str:
+    """The message of a finding without the name of its cause."""
+    return one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
 
 
 def headed(one: Finding, *, names_hosts: bool = False) -> Line:
@@ -166,15 +170,6 @@ def ids_of(findings: Iterable[Finding], level: Level) -> list[str]:
     return list(dict.fromkeys(one.id for one in findings if one.level is level))
 
 
-def by_id(findings: Iterable[Finding]) -> dict[tuple[Level, str], list[Finding]]:
-    """The findings that are shown one by one, by level and id."""
-    found: dict[tuple[Level, str], list[Finding]] = {}
-    for one in findings:
-        if one.level in LOUD:
-            found.setdefault((one.level, one.id), []).append(one)
-    return found
-
-
 def reason_of(finding: Finding) -> str:
     """Why a check was not possible, as it is counted."""
     if finding.error:
@@ -187,7 +182,7 @@ def _masked(text: str, subject: str = "") -> str:
     return DEVICE.sub("*", WHEN.sub("*", text.replace(subject, "*") if subject else text))
 
 
-def _also(others: Sequence[Finding], *, names_hosts: bool) -> str:
+def also(others: Sequence[Finding], *, names_hosts: bool = False) -> str:
     """The further devices; those of several nodes by node, with all nodes that have the same ones together."""
     by_host: dict[str, list[str]] = {}
     for one in others:

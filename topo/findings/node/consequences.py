@@ -63,7 +63,7 @@ OF_DEVICE: Mapping[str, tuple[str, frozenset[int]]] = {
 }
 """By id: what causes it on the same device, with the Xids that do; none for all of them."""
 SAME_FAULT = (MEMORY_XIDS, NVLINK_XIDS, LOST_XIDS)
-"""Xids that tell of one fault where one GPU has several of them."""
+"""Xids that report one fault where one GPU has several of them."""
 AFTER_ANY = frozenset({REMOVED, RECOVERY_CHANGED})
 """Xids that follow from the others of their GPU."""
 COMPARING = (SLOWER_THAN_BEFORE.id, CHANGED_SINCE.id)
@@ -114,7 +114,7 @@ def _breaks_device(other: Finding, one: Finding) -> bool:
 
 
 def _is_same_fault(other: Finding, one: Finding) -> bool:
-    """Whether an Xid tells of the fault of another one of its GPU."""
+    """Whether an Xid reports the fault of another one of its GPU."""
     if (other.id, other.subject) != (one.id, one.subject):
         return False
     pair = {other.evidence.get(XID), one.evidence.get(XID)}
