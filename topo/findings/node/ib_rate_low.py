@@ -13,7 +13,7 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 LANES = 4  # of InfiniBand's connectors
-UNPRICED = "no price: the rate of this port at its full speed is unknown, because no other port of its kind reports it"
+UNPRICED = "no price: the full rate of this port is unknown, and no other port of its kind shows it"
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
 
 
