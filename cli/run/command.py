@@ -5,7 +5,6 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Annotated
 
@@ -31,7 +30,9 @@ from railgauge.cli.ranks_command import (
     WorldSize,
 )
 from railgauge.cli.ranks_start import Start
-from railgauge.cli.run.result_file import JSON, ResultFile, RunAnswer, parse_outputs, parse_tolerance
+from railgauge.cli.run.excluded_options import check_nccl, check_tune
+from railgauge.cli.run.remarks import remarks_on
+from railgauge.cli.run.result_file import RunAnswer, parse_outputs, parse_tolerance
 from railgauge.cli.run.start import start
 from railgauge.collectives.device import AUTO, Device, check_device
 from railgauge.collectives.dtype import Dtype, parse_dtypes, parse_redops
@@ -341,29 +342,6 @@ def run(
 app = app_of(run, RanksCommand)
 
 
-def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]:
-    """Remarks on the memory that the ranks use, and on flags without effect there."""
-    from railgauge.collectives.device import why_no_gpu
-
-    why = None if device == Device.CPU else why_no_gpu()
-    if device == Device.CUDA or (device == AUTO and not why):
-        return ["ranks use GPUs"] * (device == AUTO)
-    return [*([f"ranks use host memory: {why}"] if why else []), *registered(register), *ignored(of_gpus)]
-
-
-def registered(register: int) -> list[str]:
-    """A remark on -R: host memory has one kind of registration."""
-    symmetric = "; same as -R 1, host memory has no symmetric registration" if register == 2 else ""
-    memory = "mapped by all ranks of a host and registered with RDMA devices"
-    return [f"-R {register}: buffers are {memory}{symmetric}"] if register else []
-
-
-def ignored(flags: dict[str, int]) -> list[str]:
-    """A remark that names nccl-tests' flags without effect in host memory."""
-    given = [name for name, value in flags.items() if value]
-    return [f"{', '.join(given)}: no effect in host memory"] if given else []
-
-
 def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:
     """All sizes of the scan; UsageError if they are too many."""
     found = []
@@ -372,21 +350,6 @@ def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:
         if len(found) > MAX_ROWS:
             raise UsageError(f"more than {MAX_ROWS} sizes: raise -i or use -f")
     return tuple(found)
-
-
-def check_tune(given: Mapping[str, object], files: Sequence[ResultFile]) -> None:
-    """Check what goes with --tune, which measures algorithms and gives no rows.
-
-    Raises:
-        UsageError: an option needs rows, or a setting would distort the measurement.
-    """
-    wants_rows = [flag for flag, value in given.items() if value not in (None, "")]
-    wants_rows += [f"-o {file.path}" for file in files if file.format != JSON]
-    if wants_rows:
-        raise UsageError(f"--tune gives no rows, which {', '.join(wants_rows)} needs: leave one of them out")
-    from railgauge.collectives.tune import check_undistorted
-
-    check_undistorted(os.environ)
 
 
 def least_busbw(flag: float | None) -> float | None:
@@ -410,15 +373,3 @@ def _bandwidth(name: str, value: float) -> float:
     if not 0 <= value < inf:
         raise UsageError(f"{name} {value:g}: expected a bandwidth in GB/s, 0 or more")
     return value
-
-
-def check_nccl(device: str, ours: Mapping[str, object]) -> None:
-    """Refuse host memory and options of our own engine; `ours` has the values of these.
-
-    Raises:
-        UsageError: one of them is given.
-    """
-    if device not in (AUTO, Device.CUDA):
-        raise UsageError(f"--engine nccl uses GPU memory only: leave out --device {device}")
-    if given := [flag for flag, value in ours.items() if value]:
-        raise UsageError(f"--engine nccl does not support {', '.join(given)}")

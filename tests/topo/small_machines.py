@@ -63,7 +63,7 @@ def hosts(*inside: str) -> System:
 
 
 @st.composite
-def machines(draw: st.DrawFn) -> System:
+def topologies(draw: st.DrawFn) -> Topology:
     """Up to three sockets with GPUs and NICs on the socket or below up to two levels of switches, and NVLinks."""
     parts = st.sampled_from(["gpu", "nic", "switch"])
     layout = draw(st.lists(st.lists(parts, max_size=5), min_size=1, max_size=3))
@@ -90,7 +90,12 @@ def machines(draw: st.DrawFn) -> System:
                 body += nic(bus_of(c, i), counts[kind], mbps=mbps, gdr=gdr)
             counts[kind] += 1
         cpus.append(body)
-    return machine(*cpus, vendor=draw(st.sampled_from(sorted(FACTS))))
+    return topology(*cpus, vendor=draw(st.sampled_from(sorted(FACTS))))
+
+
+def machines() -> st.SearchStrategy[System]:
+    """The Systems of such topologies."""
+    return topologies().map(build_system)
 
 
 def bus_of(cpu: int, place: int) -> str:

@@ -134,6 +134,12 @@ XIDS |= {code: XidMeaning("a copy engine failed", A.RESTART_PROGRAM) for code in
 XIDS |= {code: XidMeaning("a video or image engine failed", A.RESTART_PROGRAM) for code in VIDEO}
 NVLINK5 = range(144, 151)
 """Of GPUs from Blackwell on; the message says whether the fault is fatal."""
+MEMORY_XIDS = frozenset({48, 63, 64, 92, 94, 95, 140, 160, 161, 168, 171, 172})
+"""Of one memory error: what happened, and what was or was not done about its row, page or channel."""
+NVLINK_XIDS = frozenset({74, 136, *NVLINK5, 155})
+LOST_XIDS = frozenset({79, 167})
+"""Of a GPU that PCIe cannot reach."""
+REMOVED = 45
 RECOVERY_CHANGED = 154
 RECOVERY_ACTIONS: dict[int, XidMeaning] = {  # nvmlDeviceGpuRecoveryAction_t
     0: XidMeaning("no recovery is needed", A.NOTHING),

@@ -27,12 +27,17 @@ class ForecastComparison:
         return self.after.rows[-1].busbw_gb_per_s / self.before.rows[-1].busbw_gb_per_s - 1
 
     @property
+    def is_small(self) -> bool:
+        """Whether the change rounds to 0 %."""
+        return round(self.change * 100) == 0
+
+    @property
     def statement(self) -> str:
         """The largest size: bus bandwidth before and after, the bottleneck now, channels x GB/s each (if any)."""
         old, new = self.before.rows[-1], self.after.rows[-1]
         direct = new.algorithm is Algorithm.DIRECT
         parts = [
-            f"{old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s busbw ({self.change * 100:+.0f} %)",
+            f"{old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s busbw ({_percent(self.change)})",
             f"bottleneck {new.limit.name}",
             *(
                 []
@@ -56,6 +61,13 @@ class ForecastComparison:
         after = _nics(self.after)
         gone = [name for name in _nics(self.before) if name not in after]
         return [f"{', '.join(gone)} unused now"] if gone else []
+
+
+def _percent(change: float) -> str:
+    """A share as a signed number of per cent; never 0, which has no sign."""
+    if round(change * 100):
+        return f"{change * 100:+.0f} %"
+    return "under 1 %" if change else "no change"
 
 
 def no_slower(one: Forecast, than: Forecast) -> Forecast:

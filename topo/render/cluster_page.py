@@ -8,8 +8,8 @@ from railgauge.topo.findings.cluster.causes import ClusterCause, devices
 from railgauge.topo.findings.cluster.report import unread_by_reason
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.render.cluster_check import CLEAN, NOT_READ, ClusterAnswer, designs, headline
-from railgauge.topo.render.findings import LOUD, ids_of
-from railgauge.topo.render.findings_html import STYLE, badge
+from railgauge.topo.render.findings import LOUD, also, cause_groups, ids_of, own_words
+from railgauge.topo.render.findings_html import STYLE, badge, block
 from railgauge.topo.render.markup import escape, page, section, table
 from railgauge.topo.render.picture.rails import CellState, ClusterRow, rails
 from railgauge.topo.values.node_names import folded
@@ -34,7 +34,7 @@ def cluster_page(answer: ClusterAnswer, time: str) -> str:
         *(f"<p>{escape(text)}</p>" for text in designs(answer)),
         section("Rails and nodes", f"<figure>\n{_picture(answer)}</figure>" if answer.nodes else ""),
         section("Not read", f"<ul>{unread}</ul>" if unread else ""),
-        section("Causes", "\n".join(map(_cause, answer.causes))),
+        section("Causes", "\n".join(_causes(answer))),
         section(
             "Nodes", table(("node", "verdict", "cause", "device", "what"), [_row(answer, n) for n in answer.nodes])
         ),
@@ -43,20 +43,23 @@ def cluster_page(answer: ClusterAnswer, time: str) -> str:
     return page("railgauge cluster check", body, f"{STYLE}\n{OWN_STYLE}")
 
 
-def _cause(cause: ClusterCause) -> str:
-    one = cause.found.finding
-    nodes = folded(cause.found.concerned)
-    facts = [("nodes", nodes), ("effect", one.effect), ("remedy", one.remedy)]
-    facts += [
-        ("follows", f"{follows.finding.host}: {follows.finding.id}: {follows.finding.message}")
-        for follows in cause.consequences
-    ]
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
-    return (
-        f'<div class="finding {one.level}"><p>{badge(one.level)} <code>{escape(one.id)}</code> '
-        f"{escape(one.subject)}</p>"
-        f"<p>{escape(one.message)}</p><dl>{rows}</dl></div>"
-    )
+def _causes(answer: ClusterAnswer) -> Iterator[str]:
+    causes = {id(cause.found.finding): cause for cause in answer.causes}
+    for alike in cause_groups([cause.found.finding for cause in answer.causes]):
+        yield _cause([causes[id(one)] for one in alike])
+
+
+def _cause(alike: Sequence[ClusterCause]) -> str:
+    """One cause; further devices of the same one, and what follows from all of them."""
+    first, *others = alike
+    one = first.found.finding
+    further = also([its.found.finding for its in others], names_hosts=True)
+    facts = [("nodes", folded(first.found.concerned)), ("also", further)]
+    facts += [("effect", effect) for effect in dict.fromkeys(its.found.finding.effect for its in alike)]
+    facts.append(("remedy", one.remedy))
+    below = [follows.finding for its in alike for follows in its.consequences]
+    facts += [("follows", f"{each.host}: {each.level} {each.id}: {own_words(each)}") for each in below]
+    return block(one, facts)
 
 
 def _row(answer: ClusterAnswer, node: str) -> str:

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from railgauge.topo.findings.finding import ORDER, Finding, Level
-from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
+from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, is_cause
 from railgauge.topo.render.palette import LEVEL_INKS, Ink, Line, line
 from railgauge.topo.values.node_names import folded
 from railgauge.topo.values.printable import inline
@@ -71,20 +71,26 @@ def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> 
     """The worst first, a cause once, then what was not possible and what passed."""
     findings = list(findings)
     seen: set[tuple[str, str]] = set()
-    above = {(one.id, one.subject) for one in findings if one.level in LOUD}
-    below: dict[tuple[str, str], list[Finding]] = {}
-    for one in findings if detail is not Detail.FULL else ():
-        cause = cause_of(one)
-        if cause in above and one.level in LOUD:
-            below.setdefault(cause, []).append(one)
+    below = consequences(findings) if detail is not Detail.FULL else {}
     moved = {id(one) for its in below.values() for one in its}
     for alike in cause_groups([one for one in findings if id(one) not in moved], detail):
         yield from cause_lines(alike, seen, detail=detail)
         if detail is Detail.USUAL:
-            yield from map(follows_line, (one for each in alike for one in below.get((each.id, each.subject), ())))
+            yield from map(follows_line, (one for each in alike for one in below.get(id(each), ())))
     if detail is not Detail.BRIEF:
         yield from unknown_lines(findings, detail)
         yield from passed_lines(findings, detail)
+
+
+def consequences(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
+    """What stands below each finding, by its identity: the findings that name it as their cause."""
+    loud = [one for one in findings if one.level in LOUD]
+    found: dict[int, list[Finding]] = {}
+    for one in loud:
+        cause = next((other for other in loud if other is not one and is_cause(other, one)), None)
+        if cause is not None:
+            found.setdefault(id(cause), []).append(one)
+    return found
 
 
 def finding_lines(
@@ -124,7 +130,7 @@ def cause_lines(
     if detail is Detail.BRIEF:
         return
     if others:
-        yield _titled("also", _also(others, names_hosts=names_hosts))
+        yield _titled("also", also(others, names_hosts=names_hosts))
     for effect in dict.fromkeys(one.effect for one in alike):
         if effect and (first.id, _masked(effect)) not in seen:
             yield _titled("effect", effect)
@@ -134,17 +140,14 @@ def cause_lines(
     seen.add((first.id, first.remedy))
 
 
-def cause_of(one: Finding) -> tuple[str, str] | None:
-    """The id and the subject of the finding of its machine that a finding follows from; None if it names none."""
-    cause = one.evidence.get(FOLLOWS_FROM)
-    return (str(cause[0]), str(cause[1])) if isinstance(cause, list | tuple) and len(cause) == 2 else None
-
-
 def follows_line(one: Finding, *, names_hosts: bool = False) -> Line:
     """A finding below its cause, which its words then need not name."""
-    cause = cause_of(one)
-    message = one.message.removesuffix(f" (follows from {cause[0]}: {cause[1]})") if cause else one.message
-    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=message), names_hosts=names_hosts))
+    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=own_words(one)), names_hosts=names_hosts))
+
+
+def own_words(one: Finding) -> str:
+    """The message of a finding without the name of its cause."""
+    return one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
 
 
 def headed(one: Finding, *, names_hosts: bool = False) -> Line:
@@ -167,15 +170,6 @@ def ids_of(findings: Iterable[Finding], level: Level) -> list[str]:
     return list(dict.fromkeys(one.id for one in findings if one.level is level))
 
 
-def by_id(findings: Iterable[Finding]) -> dict[tuple[Level, str], list[Finding]]:
-    """The findings that are shown one by one, by level and id."""
-    found: dict[tuple[Level, str], list[Finding]] = {}
-    for one in findings:
-        if one.level in LOUD:
-            found.setdefault((one.level, one.id), []).append(one)
-    return found
-
-
 def reason_of(finding: Finding) -> str:
     """Why a check was not possible, as it is counted."""
     if finding.error:
@@ -188,7 +182,7 @@ def _masked(text: str, subject: str = "") -> str:
     return DEVICE.sub("*", WHEN.sub("*", text.replace(subject, "*") if subject else text))
 
 
-def _also(others: Sequence[Finding], *, names_hosts: bool) -> str:
+def also(others: Sequence[Finding], *, names_hosts: bool = False) -> str:
     """The further devices; those of several nodes by node, with all nodes that have the same ones together."""
     by_host: dict[str, list[str]] = {}
     for one in others:

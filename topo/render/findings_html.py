@@ -2,11 +2,11 @@
 """Findings as a part of an HTML page: the worst first, each with its evidence; what passed in a line."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.render import palette
-from railgauge.topo.render.findings import SHOWN, by_id, ids_of
+from railgauge.topo.render.findings import SHOWN, also, cause_groups, consequences, ids_of, own_words
 from railgauge.topo.render.markup import escape, themed
 
 BADGES = {**palette.LEVELS, Level.PASS: palette.PASSED}
@@ -25,11 +25,17 @@ MOST = 16  # of one rule; a page with hundreds of them is read by nobody
 
 
 def html(findings: Sequence[Finding]) -> str:
-    """The inside of a section; "" without findings."""
+    """The inside of a section, a cause once; "" without findings."""
     parts: list[str] = []
-    for (_, name), alike in by_id(findings).items():
-        parts += map(_finding, alike[:MOST])
-        parts += [f"<p>... and {len(alike) - MOST} more of {escape(name)}</p>"] if len(alike) > MOST else []
+    below = consequences(findings)
+    moved = {id(one) for its in below.values() for one in its}
+    shown: Counter[str] = Counter()
+    for alike in cause_groups([one for one in findings if id(one) not in moved]):
+        name = alike[0].id
+        shown[name] += 1
+        if shown[name] <= MOST:
+            parts.append(_cause(alike, [one for each in alike for one in below.get(id(each), ())]))
+    parts += [f"<p>... and {count - MOST} more of {escape(name)}</p>" for name, count in shown.items() if count > MOST]
     unknown = [one for one in findings if one.level is Level.UNKNOWN]
     if unknown:
         rows = "".join(f"<li><code>{escape(one.id)}</code>: {escape(one.message)}</li>" for one in unknown)
@@ -50,16 +56,27 @@ def counted(findings: Sequence[Finding]) -> str:
     return f'<p class="counts">{" ".join(f"{badge(level)} {counts[level]}" for level in SHOWN if counts[level])}</p>'
 
 
-def _finding(one: Finding) -> str:
-    about = f"<code>{escape(one.id)}</code> {escape(one.subject)}"
-    facts = [("since the baseline", str(one.since or "")), ("effect", one.effect), ("remedy", one.remedy)]
-    facts += [(name, _text(value)) for name, value in one.evidence.items()]
+def block(one: Finding, facts: Iterable[tuple[str, str]]) -> str:
+    """A finding: its level, id, device and words, and facts by name below."""
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
+    about = f"<code>{escape(one.id)}</code> {escape(one.subject)}"
     return (
         f'<div class="finding {one.level}"><p>{badge(one.level)} {about}</p>'
         f"<p>{escape(one.message)}</p><dl>{rows}</dl></div>"
     )
 
 
+def _cause(alike: Sequence[Finding], follows: Sequence[Finding]) -> str:
+    one, *others = alike
+    facts = [("also", also(others)), ("since the baseline", str(one.since or ""))]
+    facts += [("effect", effect) for effect in dict.fromkeys(each.effect for each in alike)]
+    facts += [("remedy", one.remedy), *((name, _text(value)) for name, value in one.evidence.items())]
+    return block(one, [*facts, *(("follows", f"{each.level} {each.id}: {own_words(each)}") for each in follows)])
+
+
 def _text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(its)}" for name, its in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_text, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)

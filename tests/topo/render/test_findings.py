@@ -119,3 +119,15 @@ def test_a_page_and_metrics_hold_every_level():
         assert f"<code>{one.id}</code>" in page
         assert f'<span class="level {one.level}">{one.level}</span>' in page
         assert (f'id="{one.id}"' in metrics) == (one.level is not Level.PASS)
+
+
+def test_a_page_shows_a_cause_once_with_what_follows_below_it():
+    follows = {"follows_from": ["a", "mlx5_0"], "counts": {"x": 1}, "up": True}
+    below = finding("b", message="less (follows from a: mlx5_0)", evidence=follows)
+    page = findings_html.html([finding("a"), finding("a", subject="mlx5_1"), below])
+    assert page.count('class="finding ') == 1
+    assert "<dt>follows</dt><dd>WARN b: less</dd>" in page
+    assert "<dt>also</dt><dd>mlx5_1</dd>" in page
+    alone = findings_html.html([below])
+    assert "<dt>counts</dt><dd>x 1</dd>" in alone
+    assert "<dt>up</dt><dd>yes</dd>" in alone

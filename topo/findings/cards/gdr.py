@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUDirect RDMA between GPUs and NICs: what NCCL decides, and what bytes show."""
+"""GPUDirect RDMA between GPUs and NICs: what it needs, what NCCL decides, and what bytes show."""
 
-from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Card
+from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Card, Pattern
 
 GPU_DIRECT_RDMA = Card(
     id="gpu-direct-rdma",
@@ -49,4 +49,69 @@ GDR_TRANSFER = Card(
         "(railgauge explain acs-enabled, iommu-translating); until then NCCL_NET_GDR_LEVEL=LOC keeps jobs from using it"
     ),
     sure="railgauge gdr check; perftest's ib_write_bw --use_cuda=0",
+)
+PEERMEM_MISSING = Card(
+    id="peermem-missing",
+    title="nvidia_peermem is not loaded",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "GPUDirect RDMA needs a peer-memory module or DMA-BUF. The module is lost by a reboot or a driver update, and "
+        "does not load when it was built against other RDMA modules than those that run. Without either, all data goes "
+        "through host memory, at half the bandwidth or less, and NCCL says so in one line only."
+    ),
+    remedy=(
+        "modprobe nvidia_peermem, and list it in /etc/modules-load.d; on 'Invalid argument' install NVIDIA's driver "
+        "again after the RDMA stack; or use the open kernel modules, whose DMA-BUF needs no module"
+    ),
+    sure="lsmod | grep nvidia_peermem; modprobe nvidia_peermem; dmesg; railgauge gdr check",
+    passes="a peer-memory module is loaded",
+    reads=(
+        "/sys/kernel/mm/memory_peers/nv_mem/version",
+        "/sys/kernel/mm/memory_peers/nv_mem_nc/version",
+        "/sys/module/nvidia_peermem/version",
+    ),
+    shows=(
+        "NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+        "Channel 00/0 : 1[1] -> 0[0] [send] via NET/IB/0",
+        "modprobe: ERROR: could not insert 'nvidia_peermem': Invalid argument",
+    ),
+    patterns=(
+        Pattern(
+            r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$"
+            r"|ibv_reg_mr\w* failed.*Bad address",
+            FAIL,
+            "a NIC cannot register GPU memory: nvidia_peermem is not loaded",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/1537", "https://github.com/NVIDIA/gpu-operator/issues/2868"),
+)
+DMABUF_UNSUPPORTED = Card(
+    id="dmabuf-unsupported",
+    title="DMA-BUF does not work",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "DMA-BUF needs Linux 5.12, NVIDIA's open kernel modules, CUDA 11.7, a GPU that exports its memory, and an RDMA "
+        "driver and libibverbs (34 or later) that register it. Containers often bring an old libibverbs."
+    ),
+    remedy=(
+        "use NVIDIA's open kernel modules and rdma-core 34 or later, or nvidia_peermem; NCCL_DMABUF_ENABLE=0 as a test"
+    ),
+    sure="railgauge topo show --view rdma; perftest's ib_write_bw --use_cuda=0 --use_cuda_dmabuf",
+    passes="the kernel, the driver, the GPUs and the NICs support DMA-BUF",
+    reads=(
+        "/proc/sys/kernel/osrelease",
+        "/proc/driver/nvidia/version (Open Kernel Module)",
+        "CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED",
+        "ibv_reg_dmabuf_mr with a bad descriptor",
+    ),
+    shows=(
+        "NCCL WARN Call to ibv_reg_dmabuf_mr failed with error Operation not supported",
+        "Couldn't allocate MR with error=93",
+    ),
+    patterns=(
+        Pattern(
+            r"ibv_reg_dmabuf_mr failed|allocate MR with error=93", FAIL, "DMA-BUF registration of GPU memory fails"
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/778", "https://github.com/linux-rdma/perftest/issues/280"),
 )

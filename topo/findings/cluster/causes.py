@@ -5,7 +5,6 @@ A difference from the other nodes follows from a finding of the same device, or 
 that is down differs in state and rate. A path of another type follows from a device that is missing or at fault there.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,14 +14,13 @@ from railgauge.topo.findings.cards.rdma import NIC_LOST
 from railgauge.topo.findings.cluster.comparison import PRESENCE
 from railgauge.topo.findings.cluster.folding import Folded, of_nodes
 from railgauge.topo.findings.cluster.words import PATH_TYPE
+from railgauge.topo.findings.devices import named_devices
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
+from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, is_cause
 from railgauge.topo.values.number import natural
 
 LOUD = (Level.FAIL, Level.WARN, Level.INFO)
 BAD = (Level.FAIL, Level.WARN)
-NAME = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|[A-Za-z][A-Za-z_]*\d\w*")
-"""A device's name: a bus id, GPU3, mlx5_0, enp41s0f0np0."""
 DRIVER_FACTS = ("CUDA", "open kernel modules")
 """Facts of a host that come with its driver."""
 LOST = {"GPU": GPU_LOST.id, "NIC": NIC_LOST.id}
@@ -71,7 +69,7 @@ def worst_of(causes: Iterable[ClusterCause]) -> dict[str, list[Finding]]:
 def devices(finding: Finding) -> frozenset[str]:
     """The devices that a finding is about; a difference names its device in its words, too."""
     text = f"{finding.subject} {finding.message}" if _is_difference(finding) else finding.subject
-    return frozenset(NAME.findall(text))
+    return named_devices(text)
 
 
 def _cause(one: Finding, place: int, name: str, loud: Sequence[Folded]) -> int | None:
@@ -91,7 +89,7 @@ def _cause(one: Finding, place: int, name: str, loud: Sequence[Folded]) -> int |
 
 def _follows(one: Finding, other: Finding) -> bool:
     if not _is_difference(one):
-        return [other.id, other.subject] == list(one.evidence[FOLLOWS_FROM])
+        return is_cause(other, one)
     if one.evidence.get("what") == PATH_TYPE:
         return other.level in BAD and other.evidence.get("what") != PATH_TYPE and _breaks_path(one, other)
     if one.evidence.get("what") in DRIVER_FACTS:

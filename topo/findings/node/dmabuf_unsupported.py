@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from railgauge.topo.findings.cards.rdma import DMABUF_UNSUPPORTED
+from railgauge.topo.findings.cards.gdr import DMABUF_UNSUPPORTED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.gdr_use import by_dma_buf, in_reach, wanted
 from railgauge.topo.findings.node.rule import Rule

@@ -37,7 +37,8 @@ class Prices:
         return repairs(self._machine)
 
     def loss(self, subject: str, *, nodes: int | None = None) -> str:
-        """The predicted loss by the fault of a subject; "" without a prediction, such as for a single GPU.
+        """The predicted loss by the fault of a subject, in words where it is none; "" without a prediction, such as
+        for a single GPU.
 
         nodes: default two, or one where there is no NIC.
         """
@@ -53,9 +54,15 @@ class Prices:
 
 
 def _loss(before: "Forecast", after: "Forecast", edits: tuple[str, ...]) -> str:
-    from railgauge.topo.predict.comparison import ForecastComparison, no_slower
+    from railgauge.topo.predict.comparison import ForecastComparison, no_slower, size_text
 
-    return ForecastComparison(edits=edits, before=no_slower(before, after), after=after).statement if edits else ""
+    if not edits:
+        return ""
+    found = ForecastComparison(edits=edits, before=no_slower(before, after), after=after)
+    row = after.rows[-1]
+    rest = f"({row.busbw_gb_per_s:.3g} GB/s busbw; bottleneck {row.limit.name})"
+    what = f"{after.plan.nodes}-node {after.collective} {size_text(row.size)} {rest}"
+    return f"under 1 % of a {what}: other links limit it" if found.is_small else found.statement
 
 
 def repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
@@ -81,15 +88,20 @@ def with_edits(machine: Machine, sets: Iterable[str] = (), drops: Iterable[str] 
 
 
 def once_fixed(machine: Machine, sets: Iterable[str], *, nodes: int = 2) -> str:
-    """The predicted gain from edits that fix a fault, for several such nodes; "" without a prediction or if it gets
-    worse, since NCCL's search may find other channels: that is not an effect of the fault.
+    """The predicted gain from edits that fix a fault, for several such nodes; "" without a prediction or a gain.
+
+    Where it gets worse, since NCCL's search finds other channels, that is not an effect of the fault.
     """
     edits = tuple(sets)
     try:
         found = compared(machine, with_edits(machine, edits), edits, nodes=nodes)
     except Error:
         return ""
-    return f"once fixed, {nodes} such nodes: {found.statement}" if found and found.change >= 0 else ""
+    return (
+        f"once fixed, {nodes} such nodes: {found.statement}"
+        if found and found.change > 0 and not found.is_small
+        else ""
+    )
 
 
 def compared(

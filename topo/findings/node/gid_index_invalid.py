@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid
-from railgauge.topo.findings.cards.rdma import GID_INDEX_INVALID
+from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.machine import Machine

@@ -4,7 +4,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from railgauge.topo.findings.cards.rdma import GID_TABLE_HOLES
+from railgauge.topo.findings.cards.rdma_ports import GID_TABLE_HOLES
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine

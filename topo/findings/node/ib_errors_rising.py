@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.port_errors import PortErrors, PortErrorsTwice, read_twice
-from railgauge.topo.findings.cards.rdma import IB_ERRORS_RISING
+from railgauge.topo.findings.cards.rdma_ports import IB_ERRORS_RISING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rising import rates, rise_words, rises
 from railgauge.topo.findings.node.rule import Rule

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
-from railgauge.topo.findings.cards.rdma import IB_PORT_DOWN
+from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.repair import Repair
@@ -45,7 +45,7 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
     ):
         return Level.INFO, "excluded by the settings"
     if not any(other.is_active for _, other in ports):
-        serious = port.link_layer == "InfiniBand" and port.physical_state != OFF
+        serious = port.physical_state != OFF and (port.link_layer == "InfiniBand" or _are_rails(machine, ports))
         return (Level.FAIL if serious else Level.INFO), "all others are down as well: NCCL falls back to sockets"
     kin = [(one, other) for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
     active = sum(1 for _, other in kin if other.is_active)
@@ -55,6 +55,12 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
     if place != FIRST and not any(other.is_active for one, other in kin if _place(one, other) == place):
         return Level.INFO, "this port is not in use on any card of its kind"
     return Level.FAIL, f"NCCL does not use it; {active} of its kind {'is' if active == 1 else 'are'} up"
+
+
+def _are_rails(machine: Machine, ports: list[Port]) -> bool:
+    """Whether ports of RoCE are there for NCCL: none of InfiniBand, and as many as GPUs, several of each."""
+    roce = all(port.link_layer != "InfiniBand" for _, port in ports)
+    return roce and len(ports) >= len(machine.system.gpus) > 1
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:

@@ -4,7 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from railgauge.topo.findings.cards.rdma import IB_RATE_LOW
+from railgauge.topo.findings.cards.rdma_ports import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.effect import Prices
 from railgauge.topo.findings.node.repair import Repair
@@ -12,6 +12,8 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
+LANES = 4  # of InfiniBand's connectors
+UNPRICED = "no price: the full rate of this port is unknown, and no other port of its kind shows it"
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
 
 
@@ -29,16 +31,24 @@ def _check(machine: Machine) -> Iterator[Finding]:
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
             message = f"{port.rdma_port.rate}: the InfiniBand link trained below its capability"
-            yield RULE.finding(Level.WARN, subject, message, rate_gbps=rate, lanes=port.rdma_port.width)
+            effect = prices.loss(subject) if _full(port, usual) else UNPRICED
+            yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, lanes=port.rdma_port.width)
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:
-    low = ((port, usual) for port, usual in _with_usual(machine) if usual and port.rdma_port.rate_gbps is not None)
-    yield from (_repair(port, usual) for port, usual in low if usual > (port.rdma_port.rate_gbps or 0))
+    for port, usual in _with_usual(machine):
+        if full := _full(port, usual):
+            yield Repair(subject=f"{port.name}:{port.rdma_port.number}", sets=(f"{port.name}.rate={full:g}",))
 
 
-def _repair(port: NcclPort, usual: float) -> Repair:
-    return Repair(subject=f"{port.name}:{port.rdma_port.number}", sets=(f"{port.name}.rate={usual:g}",))
+def _full(port: NcclPort, usual: float | None) -> float | None:
+    """The rate that a slow port should have: that of its kind, or of all its lanes; None if it is not slow."""
+    rate = port.rdma_port.rate_gbps
+    if rate is None:
+        return None
+    lanes = LANES if _degraded(port, rate) and port.rdma_port.width == 1 else 1
+    full = max(usual or 0, lanes * rate)
+    return full if full > rate else None
 
 
 def _with_usual(machine: Machine) -> Iterator[tuple[NcclPort, float | None]]:

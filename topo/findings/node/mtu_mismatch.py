@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.verbs import MTU_BYTES
-from railgauge.topo.findings.cards.rdma import MTU_MISMATCH
+from railgauge.topo.findings.cards.rdma_ports import MTU_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine

@@ -3,6 +3,7 @@
 
 import re
 
+from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.jobs.logs.line import messages
 
 LAST_BYTES = 1 << 14
@@ -33,8 +34,11 @@ WELL = re.compile(
 
 
 def error_at_end(tail: bytes) -> str:
-    """The line of a log's last bytes that names the error best; "" if it does not end in one."""
-    lines = [line for raw in tail.split(b"\n") for line in messages(raw) if line.text][-LAST_LINES:]
+    """The line of a log's last bytes that names the error best; "" if it does not end in one. What the driver reports
+    in a kernel log is judged by itself.
+    """
+    kept = (raw for raw in tail.split(b"\n") if not KERNEL_EVENT.search(raw))
+    lines = [line for raw in kept for line in messages(raw) if line.text][-LAST_LINES:]
     if lines and WELL.search(lines[-1].text) and not (NAMED.search(lines[-1].text) or OTHER.search(lines[-1].text)):
         return ""
     texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]

@@ -8,23 +8,20 @@ from railgauge.topo.facts.sources.kernel_events import read_events
 from railgauge.topo.facts.sources.nvml import fabric_ills
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
+from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_XID
 from railgauge.topo.findings.cards.logs import COLLECTIVE_MISMATCH, OTHER_WARNING, RUN_SLOWER
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY, NVLINK_MISSING
 from railgauge.topo.findings.cards.parts import FEWER_CHANNELS, LINK_LAYERS_MIXED
-from railgauge.topo.findings.cards.rdma import (
-    PEERMEM_MISSING,
-    SOFT_RDMA_PRESENT,
-    VERBS_DEVICE_MISSING,
-)
+from railgauge.topo.findings.cards.rdma import SOFT_RDMA_PRESENT, VERBS_DEVICE_MISSING
 from railgauge.topo.findings.cards.settings import CONF_FILE_FORGOTTEN
 from railgauge.topo.findings.cards.topology_file import NVLINK_ONE_SIDED, PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.findings.kernel_events import sxid_findings, xid_findings
-from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
+from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, with_causes
 from railgauge.topo.jobs.logs.beside_machine import beside
 from railgauge.topo.jobs.logs.connections import LoggedTraffic, transport
 from railgauge.topo.jobs.logs.errors import errors
@@ -71,8 +68,7 @@ def oddities(
 
 def _kernel(log: Log) -> Iterator[Finding]:
     events = read_events(log.kernel.facts())
-    yield from xid_findings(events)
-    yield from sxid_findings(events)
+    yield from with_causes([*xid_findings(events), *sxid_findings(events)])
 
 
 def _shared_memory(log: Log) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.facts.known_settings import KNOWN
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
-from railgauge.topo.findings.cards.rdma import GID_INDEX_INVALID
+from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID
 from railgauge.topo.findings.cards.settings import (
     CONF_FILE_FORGOTTEN,
     NCCL_SETTING_HARMFUL,

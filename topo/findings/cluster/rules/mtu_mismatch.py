@@ -4,7 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from railgauge.topo.findings.cards.rdma import MTU_MISMATCH as CARD
+from railgauge.topo.findings.cards.rdma_ports import MTU_MISMATCH as CARD
 from railgauge.topo.findings.cluster.examination import Examined
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.values.node_names import folded

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One fault is one entry: what only follows from another finding of the machine names it, and stands below it."""
+
+import pytest
+from tests.cli.command import in_process
+from tests.topo.findings.node.cases import case, health
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.consequences import with_causes
+from railgauge.topo.findings.node.rules import check
+from railgauge.topo.machine import load_machine
+from railgauge.topo.render.findings import folded_lines
+
+GPU, OTHER = "0000:61:00.0", "0000:43:00.0"
+
+
+def found(identifier, subject=GPU, level=Level.FAIL, effect="", **evidence):
+    message = f"{identifier} of {subject} {evidence}"
+    return Finding(id=identifier, level=level, subject=subject, message=message, evidence=evidence, effect=effect)
+
+
+def xid(code, subject=GPU, level=Level.FAIL):
+    return found("gpu-xid", subject, level, xid=code)
+
+
+def causes(*findings):
+    """The cause of each: its id, subject and Xid."""
+    return [
+        (*one.evidence["follows_from"], one.evidence.get("follows_from_xid"))
+        if "follows_from" in one.evidence
+        else None
+        for one in with_causes(findings)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "consequence"),
+    [
+        (xid(48), found("gpu-memory-errors")),
+        (xid(63, level=Level.WARN), found("gpu-row-remap", level=Level.WARN)),
+        (xid(74), found("nvlink-errors", level=Level.WARN)),
+        (xid(74), found("nvlink-missing")),
+        (xid(145), found("nvlink-errors", level=Level.INFO)),
+        (xid(79), found("gpu-lost")),
+        (xid(13, level=Level.WARN), xid(45, level=Level.INFO)),
+        (xid(95), xid(154)),
+        (xid(119), found("gpu-recovery-needed")),
+        (found("gpu-throttled"), found("gpu-clock-low", level=Level.WARN)),
+        (found("nvswitch-sxid", "0000:05:00.0"), found("fabric-not-ready")),
+        (found("ib-port-down", "mlx5_3:1"), found("slower-than-before", "mlx5_3 port 1", Level.WARN)),
+        (found("ib-port-down", "mlx5_3:1"), found("changed-since", "mlx5_3 port 1", Level.INFO)),
+    ],
+)
+def test_a_consequence_names_its_cause_in_any_order(cause, consequence):
+    expected = (cause.id, cause.subject, cause.evidence.get("xid"))
+    assert causes(cause, consequence) == [None, expected]
+    assert causes(consequence, cause) == [expected, None]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (xid(48), found("gpu-memory-errors", OTHER)),
+        (xid(48, OTHER), xid(94)),
+        (xid(74), found("gpu-memory-errors")),
+        (xid(48), xid(74)),
+        (xid(92, level=Level.WARN), found("gpu-memory-errors")),
+        (xid(48, level=Level.INFO), found("gpu-memory-errors", level=Level.INFO)),
+        (found("nvswitch-sxid", "0000:05:00.0", Level.WARN), found("fabric-not-ready")),
+        (found("ib-port-down", "mlx5_3:1"), found("slower-than-before", "mlx5_33 port 1", Level.WARN)),
+        (found("slower-than-before", "mlx5_3"), found("changed-since", "mlx5_3", Level.INFO)),
+    ],
+)
+def test_what_another_device_or_fault_has_stands_for_itself(one, other):
+    assert causes(one, other) == [None, None]
+
+
+def test_a_chain_names_its_first_cause():
+    expected = ("gpu-xid", GPU, 79)
+    assert causes(found("expectation-unmet", "gpus"), found("gpu-lost"), xid(79)) == [expected, expected, None]
+
+
+def test_the_prediction_that_is_the_price_of_a_fault_follows_from_it():
+    price = "2-node all_reduce 1 GiB: 361 -> 317 GB/s busbw (-12 %)"
+    slower = Finding(id="slower-than-before", level=Level.WARN, subject="node", message=f"predicted: {price}")
+    assert causes(found("ib-port-down", "mlx5_3:1", effect=price), slower)[1] == ("ib-port-down", "mlx5_3:1", None)
+    assert causes(found("ib-port-down", "mlx5_3:1", effect="another"), slower)[1] is None
+
+
+def test_a_memory_error_of_a_gpu_is_one_entry():
+    machine = load_machine("@dgx-h100-xid")
+    alarming = [one for one in check(machine) if one.level in ("WARN", "FAIL")]
+    heads = [(one.id, one.evidence.get("xid")) for one in alarming if "follows_from" not in one.evidence]
+    assert heads == [("gpu-xid", 48)]
+    assert {one.id for one in alarming} == {"gpu-xid", "gpu-memory-errors", "gpu-row-remap"}
+    shown = in_process("check", "--from", "@dgx-h100-xid").stdout.splitlines()
+    assert [line[:15] for line in shown if line.startswith(("FAIL", "WARN"))] == ["FAIL gpu-xid: G"]
+    assert sum(line.startswith("    follows: ") for line in shown) == len(alarming) - 1
+
+
+def test_each_of_two_faults_of_a_gpu_has_its_own_consequences_below_it():
+    both = with_causes([xid(48), xid(74), found("nvlink-errors"), found("gpu-memory-errors")])
+    heads = [line[0][0] if len(line) == 1 else "".join(text for text, _ in line) for line in folded_lines(both)]
+    assert [line.split(": ")[1] if "follows" in line else line.partition(" of")[0] for line in heads[:4]] == [
+        "FAIL gpu-xid: gpu-xid",
+        "FAIL gpu-memory-errors",
+        "FAIL gpu-xid: gpu-xid",
+        "FAIL nvlink-errors",
+    ]
+
+
+def test_xids_of_one_fault_on_a_machine():
+    lines = [
+        f"[    {second}.000000] NVRM: Xid (PCI:0000:61:00): {code}, pid=1, text"
+        for second, code in ((5, 63), (6, 94), (7, 74), (8, 45))
+    ]
+    alarming = [one for one in check(health(*lines)) if one.id == "gpu-xid" and one.level != "PASS"]
+    names = {one.evidence["xid"]: one.evidence.get("follows_from_xid") for one in alarming}
+    assert names == {94: None, 74: None, 63: 94, 45: 94}
+
+
+def test_a_port_that_went_down_since_is_one_entry():
+    shown = in_process("check", "--from", "@dgx-h100-port-down", "--against", "@dgx-h100").stdout.splitlines()
+    assert [line.split(":")[0] for line in shown if line.startswith(("FAIL", "WARN"))] == ["FAIL ib-port-down"]
+
+
+def test_a_lost_gpu_and_its_xid_are_one_entry():
+    line = "[   12.000000] NVRM: Xid (PCI:0000:61:00): 79, pid=1, GPU has fallen off the bus."
+    events = health(line).sources.kernel_log
+    assert events.events
+    lost = case("dgx-h100-gpu-lost", facts={"kernel_log": health(line).reader.facts("kernel_log")})
+    heads = [one.id for one in check(lost) if one.level in ("WARN", "FAIL") and "follows_from" not in one.evidence]
+    assert heads == ["gpu-xid"]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The price of each finding is what `graph predict` says of the machine with and without the fault."""
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.cli.command import in_process
+from tests.topo.findings.node.cases import IB, PCI, case
+from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_down, port
+from tests.topo.predict.planned import planned
+from tests.topo.small_machines import topologies
+
+from railgauge.topo.compare.what_if import edited
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.node.effect import Prices, compared, once_fixed
+from railgauge.topo.findings.node.repair import Repair
+from railgauge.topo.findings.node.rules import check
+from railgauge.topo.machine import load_machine
+from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
+from railgauge.topo.predict.comparison import sound
+from railgauge.topo.predict.forecast import forecast, nccl_rows
+
+PRICE = re.compile(
+    r"(?P<nodes>\d)-node all_reduce 1 GiB: (?P<old>[\d.]+) -> (?P<new>[\d.]+) GB/s busbw \((?P<change>[^)]+)\); "
+    r"bottleneck (?P<device>\S+)"
+)
+NO_LOSS = re.compile(r"under 1 % of a \d-node all_reduce 1 GiB \([\d.]+ GB/s busbw; bottleneck \S+\): ")
+ALONE = {
+    fault: (name, changes, expected)
+    for fault, (name, changes, expected) in FAULTS.items()
+    if len(expected) == 1 and not any("setting" in one or "conf-file" in one for one, _, _ in expected)
+}
+"""Machines with one fault alone."""
+MODELS = ("dgx-a100", "hgx-h100-8nic", "pcie-switch", "dgx-1v", "dgx-2", "h200nvl", "gb200-tray", "a100-4gpu")
+SIGNED = re.compile(r"\(([+-]\d+) %\)")
+
+
+def alarming(machine):
+    return [one for one in check(machine) if one.level in ("WARN", "FAIL")]
+
+
+@pytest.mark.parametrize("fault", ALONE)
+def test_each_price_is_the_prediction_beside_the_machine_without_the_fault(fault):
+    name, changes, _ = ALONE[fault]
+    machine = case(name, **changes)
+    for one in alarming(machine):
+        if not (price := PRICE.search(one.effect)):
+            assert "%" not in one.effect or NO_LOSS.match(one.effect), one.effect
+            continue
+        there = compared(case(name), machine, nodes=int(price["nodes"]))
+        assert one.effect == sound(there.before, there.after, ()).statement
+        assert float(price["new"]) < float(price["old"])
+        assert SIGNED.search(one.effect)
+
+
+def test_many_faults_have_a_price():
+    """The test above has something to compare."""
+    priced = {fault for fault, (name, changes, _) in ALONE.items() if any(
+        PRICE.search(one.effect) for one in alarming(case(name, **changes))
+    )}  # fmt: skip
+    assert len(priced) >= 15, priced
+
+
+@pytest.mark.parametrize(
+    ("machine", "whole", "edits"),
+    [
+        ("dgx-h100-nic-x8", "dgx-h100", ["--set", "NIC0.width=8"]),
+        ("dgx-h100-port-down", "dgx-h100", ["--drop", "mlx5_3"]),
+        ("dgx-h100-nvlink-down", "dgx-h100", ["--drop", "nvlink:GPU2"]),
+        ("dgx-a100-no-peermem", "dgx-a100", [f"--set=mlx5_{n}.gdr=0" for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)]),
+    ],
+)
+def test_a_price_is_the_first_line_of_graph_predict(machine, whole, edits):
+    (effect,) = {one.effect for one in alarming(load_machine(f"@{machine}")) if PRICE.search(one.effect)}
+    nics = {net.name for net in load_machine(f"@{whole}").system.nets}
+    edits = [one for one in edits if "gdr" not in one or one[6:].partition(".")[0] in nics]
+    sizes = ("--policy", "nccl", "--nodes", PRICE.search(effect)["nodes"], "-b", "1G")
+    said = in_process("graph", "predict", "all_reduce", "--from", f"@{whole}", *edits, *sizes).stdout
+    assert said.splitlines()[0] == effect
+    fixed = in_process("graph", "predict", "all_reduce", "--from", f"@{machine}", "--fixed", *sizes).stdout
+    price, undone = PRICE.search(effect), PRICE.search(fixed)
+    assert (undone["new"], undone["old"]) == (price["old"], price["new"])
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fault_of_any_device_of_any_model_is_never_a_gain(name, nodes):
+    whole = case(name)
+    gpus, nics = whole.facts.gpus, [one for one in whole.facts.rdma if not one.virtual and one.bus_id]
+    faults = [{"files": link(one.bus_id, lanes)} for one in (gpus[0], *nics[:1]) for lanes in (1, 8)]
+    faults += [{"files": {f"{IB}/{one.name}/ports/1/state": "1: DOWN"}} for one in nics[-1:]]
+    faults += [{"files": {f"{IB}/{one.name}/ports/1/rate": "25 Gb/sec (1X EDR)"}} for one in nics[:1]]
+    faults += [{"facts": links_down(1, *range(len(gpus[1].links) // 2))}] if len(gpus) > 1 else []
+    for changes in faults:
+        machine = case(name, **changes)
+        for one in alarming(machine):
+            assert "+0 %" not in one.effect
+            assert "-0 %" not in one.effect
+            if price := PRICE.search(one.effect):
+                assert float(price["new"]) < float(price["old"]), (name, changes, one.effect)
+            stated = Prices(machine).loss(one.subject, nodes=nodes)
+            assert not SIGNED.search(stated) or SIGNED.search(stated)[1].startswith("-"), (name, changes, stated)
+
+
+def edits_of(system, draw):
+    """Some edits for the worse of any machine; most of them fit."""
+    nets = [f"{one.name or f'NIC{one.dev}'}.{how}" for one in system.nets for how in ("rate=1", "gdr=0", "width=1")]
+    links = [f"{names_of(one)[0]}.{how}" for one in system.gpus for how in ("width=1", "max_width=2", "speed=gen1")]
+    return draw(st.lists(st.sampled_from([*nets, *links]), min_size=1, max_size=3, unique=True))
+
+
+def predicted(topology, nodes):
+    """A prediction of the two ends of the scale; None for one GPU alone, and where NCCL finds no channels."""
+    try:
+        return forecast(
+            planned(topology, nodes), Collective.ALL_REDUCE, (1 << 12, 1 << 30), read_allowed({}), nccl_rows
+        )
+    except Error:
+        return None
+
+
+def assert_signs(topology, nodes, draw):
+    """Edits for the worse are no gain, and none is lost when they are undone."""
+    sets = edits_of(build_system(topology), draw)
+    whole, worse = predicted(topology, nodes), predicted(edited(topology, sets), nodes)
+    if whole and worse:
+        loss, gain = sound(whole, worse, tuple(sets)), sound(worse, whole, tuple(sets))
+        assert loss.change <= 0 <= gain.change
+        assert all(text not in loss.statement + gain.statement for text in ("+0 %", "-0 %"))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.sampled_from(MODELS), st.sampled_from((1, 2)))
+def test_edits_for_the_worse_never_gain_on_any_model(data, name, nodes):
+    assert_signs(load_machine(f"@{name}").topology, nodes, data.draw)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), topologies(), st.sampled_from((1, 2)))
+def test_edits_for_the_worse_never_gain_on_random_machines(data, topology, nodes):
+    system = build_system(topology)
+    if system.nets or system.gpus:
+        assert_signs(topology, nodes, data.draw)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_wish_never_loses_and_names_a_gain(name):
+    machine = load_machine(f"@{name}")
+    slow = edited(machine.topology, [f"{net.name}.gdr=0" for net in machine.system.nets if net.name])
+    bare = type(machine)(topology=slow, facts=machine.facts)
+    wishes = [
+        once_fixed(bare, [f"{net.name}.gdr=1" for net in nets]) for nets in (bare.system.nets[:1], bare.system.nets)
+    ]
+    assert all(not wish or "(+" in wish for wish in wishes), wishes
+    assert all("(+0 %)" not in wish for wish in wishes), wishes
+
+
+def test_a_link_that_no_channel_needs_says_so_in_words():
+    storage = "0000:29:00.0"
+    machine = case("dgx-h100", files=link(storage, 8) | link("0000:29:00.1", 8))
+    (found,) = alarming(machine)
+    assert found.subject == storage
+    assert found.effect == (
+        "under 1 % of a 2-node all_reduce 1 GiB (361 GB/s busbw; bottleneck mlx5_0): other links limit it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rates", "effect"),
+    [
+        ("gh200", {0: "100 Gb/sec (1X NDR)"}, "2-node all_reduce 1 GiB: 46.5 -> 11.6 GB/s busbw (-75 %)"),
+        ("gh200", {0: "10 Gb/sec (4X SDR)"}, "no price: the full rate of this port is unknown"),
+        ("dgx-h100", {0: "100 Gb/sec (1X NDR)"}, "2-node all_reduce 1 GiB: 361 -> 317 GB/s busbw (-12 %)"),
+    ],
+)
+def test_a_slow_port_is_priced_by_its_kind_or_its_own_lanes_or_says_why_not(name, rates, effect):
+    files = {path: text for number, rate in rates.items() for path, text in port(number, rate=rate).items()}
+    (found,) = alarming(case(name, files=files))
+    assert found.id == "ib-rate-low"
+    assert found.effect.startswith(effect)
+
+
+def test_a_repair_without_edits_has_no_price():
+    machine = case("dgx-h100", files={f"{PCI}/0000:1b:00.0/current_link_speed": "2.5 GT/s PCIe"})
+    assert Repair(subject="0000:1b:00.0").edits == ()
+    assert Prices(machine).loss("0000:1b:00.0") == ""
