@@ -84,7 +84,7 @@ def follow(path: str, readlink: Callable[[str], str | None]) -> str | None:
 
 
 def _open(path: str) -> int:
-    """A descriptor of what is at the path and no link; OSError where there is none. Never waits for a pipe or terminal."""
+    """A descriptor of what is at the path, if no link; OSError else. Never waits for a pipe or terminal."""
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 

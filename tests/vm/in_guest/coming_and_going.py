@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: scans while PCI devices come and go. Prints a JSON list of {"dump", "warnings"}, one for each scan; the last
-one is made when all are back.
+"""A scenario: scans while PCI devices come and go. Prints a JSON list of {"dump", "warnings"}, one for each scan; the
+last one is made when all are back.
 
 $COMING names the devices by bus id. Facts that are asked of libraries are asked once; sysfs is read anew each time.
 """
