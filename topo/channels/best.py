@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from railgauge import _native
-from railgauge.topo.channels.both_ways import passes
+from railgauge.topo.channels.tree_throughput import passes
 from railgauge.topo.channels.bounds import bound_of
 from railgauge.topo.channels.channel_count import CLOSE, EQUAL, choose, limits_of, most_carrying, shared_counts, total
 from railgauge.topo.channels.connection import unconnected

@@ -277,7 +277,7 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
     )
     compared = ForecastComparison(edits=("drop GPU7",), before=before, after=after)
     assert after.rows[-1].time_us < 0.99 * before.rows[-1].time_us  # 7 ranks exchange less than 8
-    assert re.search(r": (\d+) -> \1 GB/s busbw \([+-]0 %\);", compared.statement)
+    assert re.search(r": (\d+) -> \1 GB/s busbw \((no change|under 1 %)\);", compared.statement)
 
 
 def test_a_link_that_runs_below_what_is_planned_is_told():

@@ -44,7 +44,7 @@ class SystemBuilder:
     def add_again(
         self, kind: NodeKind, system: int, local: int, line: int | None, path: str | None, **facts: Fact
     ) -> str:
-        """Make a node; of a switch or NET that the file has twice NCCL makes two, and the second is id#1."""
+        """Make a node; of a switch that the file has twice NCCL makes two, and the second is id#1."""
         node_id = f"{kind}/{system:x}-{local & LOCAL_ID_MASK:x}"
         copies = self._copies[node_id] = self._copies.get(node_id, -1) + 1
         return self._create(f"{node_id}#{copies}" if copies else node_id, kind, system, line, path, facts)
@@ -53,12 +53,13 @@ class SystemBuilder:
         self, nic: str, system: int, dev: int, speed: Figure, line: int | None, path: str | None, **facts: Fact
     ) -> None:
         """Make a NET on a card. One that the card has already, NCCL counts again: the file lists a socket's interface
-        once for the CPU of each rank.
+        once for the CPU of each rank. One number on two cards is one NIC with two links to it.
         """
         held = (link for link in self.links[nic] if link.kind is LinkKind.NET and link.figure == speed)
         known = next((link.target for link in held if _has(self.nodes[link.target], dev=dev, **facts)), None)
         if known is None:
-            known = self.add_again(NodeKind.NET, system, dev, line, path, dev=dev, **facts)
+            known = self.find(NodeKind.NET, system, dev)
+            known = known or self.add(NodeKind.NET, system, dev, line, path, dev=dev, **facts)
             self.wire(nic, known, LinkKind.NET, speed)
         self._listed_nets.append(known)
 

@@ -52,18 +52,6 @@ def test_best_carries_what_the_interfaces_carry_once(dumped):
     assert ring.bound.gb_per_s == pytest.approx(15 * 1.25)
 
 
-def test_two_nics_of_one_number_are_two_nodes():
-    def card(bus, name, mbps):
-        net = f'<net name="{name}" dev="0" speed="{mbps}" port="1"/>'
-        return f'<pci busid="{bus}" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16"><nic>{net}</nic></pci>'
-
-    found = topology(gpu("0000:01:00.0", 0) + card("0000:02:00.0", "a", 1000) + card("0000:03:00.0", "b", 200000))
-    system = build_system(found)
-    assert [(net.id, net.name) for net in system.nets] == [("NET/0-0", "a"), ("NET/0-0#1", "b")]
-    speeds = [paths(system).get(system.gpus[0].id, net.id).gb_per_s for net in system.nets]
-    assert speeds == [0.125, 24.0]
-
-
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [

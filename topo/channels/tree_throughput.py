@@ -11,7 +11,7 @@ from railgauge.topo.channels.wiring import Wiring
 def passes(wiring: Wiring, tree: Graph, nodes: int) -> float:
     """GB/s of a tree's channels together, up and down: the plan's total, or what the links between the GPUs pass.
 
-    They differ where a link runs slower one way than the other.
+    They differ where a link runs slower in one direction.
     """
     numbers = {node.rank or 0: number for number, node in enumerate(wiring.ranks)}
     each = 0.5 / len(tree.channels)
