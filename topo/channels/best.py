@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from railgauge import _native
-from railgauge.topo.channels.tree_throughput import passes
 from railgauge.topo.channels.bounds import bound_of
 from railgauge.topo.channels.channel_count import CLOSE, EQUAL, choose, limits_of, most_carrying, shared_counts, total
 from railgauge.topo.channels.connection import unconnected
@@ -17,6 +16,7 @@ from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.difference import difference
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, TREE, Channel, Graph, Graphs
 from railgauge.topo.channels.nccl import DIGITS, nccl_graphs
+from railgauge.topo.channels.tree_throughput import passes
 from railgauge.topo.channels.wiring import Wiring
 from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 
