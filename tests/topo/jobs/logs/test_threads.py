@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of the kinds that users paste in public threads are judged as the threads were resolved, by threads.toml."""
+"""Logs of the kinds that users paste in public threads are judged by their cause, as threads.toml has it."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ LOUD = (Level.WARN, Level.FAIL)
 
 
 @pytest.mark.parametrize("name", THREADS)
-def test_a_log_is_judged_as_its_thread_was_resolved(name):
+def test_a_log_is_judged_by_its_cause(name):
     row = THREADS[name]
     log = read(row["log"].lstrip("\n").replace(r"\e", "\x1b"))
     log.end_file()
