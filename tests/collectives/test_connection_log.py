@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's lines on connections that were made."""
 
+from types import SimpleNamespace
+
 import numpy as np
 from tests.collectives.wiring import over_rings
 from tests.transports.ranks import on_ranks
 
-from railgauge.collectives.connection_log import log_connections
+from railgauge.collectives.connection_log import log_connections, log_gpu_connections
+from railgauge.collectives.gpu_communicator import GpuEnd
 from railgauge.transports.nccl_log import NcclLog
 
 
@@ -51,3 +54,20 @@ def test_pairs_are_told_of_when_they_are_made(monkeypatch):
         return before, sorted(told)
 
     assert on_ranks(2, body) == [([], [(1, 0, 1), (1, 1, 0)])] * 2
+
+
+def test_a_gpus_path_over_a_network_is_logged_at_both_ends_for_the_network_alone(tmp_path):
+    """NCCL_DEBUG_SUBSYS=NET leaves out what does not go over it."""
+    path = tmp_path / "log"
+    ends = [
+        GpuEnd(0, "P2P/IPC", sent=8, received=8, arriving=None),
+        GpuEnd(2, "NET/IB/1", sent=8, received=8, arriving="NET/IB/0/GDRDMA"),
+    ]
+    peers = [SimpleNamespace(device=device, bus_id=f"0000:1{device}:00.0") for device in (0, 1, 0)]
+    comm = SimpleNamespace(rank=1, size=3, peers=peers, ends=ends, plan=SimpleNamespace(trees=[]), channels=2)
+    settings = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "NET", "NCCL_DEBUG_FILE": str(path)}
+    log_gpu_connections(comm, NcclLog(1, settings))
+    assert [line.partition("NCCL INFO ")[2] for line in path.read_text().splitlines()] == [
+        "Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/1",
+        "Channel 00/0 : 2[0] -> 1[1] [receive] via NET/IB/0/GDRDMA",
+    ]

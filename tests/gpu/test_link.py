@@ -3,9 +3,11 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import clean_environment, railgauge
 from tests.cli.test_schemas import check
 
 SMALL = ("-b", "100001", "--latency-bytes", "9", "-n", "2", "--timeout", "20")
@@ -105,3 +107,26 @@ def test_what_makes_no_sense_on_gpus(fake_gpus, gpus, args, status, words):
 def test_ranks_that_are_asked_for_are_measured_on_the_host(fake_gpus):
     got = document(fake_gpus(2) | {"NCCL_SOCKET_IFNAME": "lo"}, "--ranks", "2", "-b", "64K", "-n", "1")
     assert (got["device"], {one["by"] for one in got["links"]}) == ("cpu", {None})
+
+
+FLOWS = """
+import os
+from railgauge._native import collectives as native
+from railgauge.collectives.link.copy_method import CopyMethod, Flow
+
+link = native.GpuLink(0, 1, 4096, True, 20.0)
+for flow in Flow:
+    link.seconds(CopyMethod.STORES, flow, 1000, 2)
+    with open(os.environ["FAKE_CUDA_LAUNCHES"], "a") as log:
+        print("end", file=log)
+"""
+
+
+def test_each_direction_is_copied_by_the_gpu_that_sends(fake_gpus, tmp_path):
+    log = tmp_path / "launches"
+    env = clean_environment(FAKE_CUDA_LAUNCHES=str(log), **fake_gpus(2))
+    subprocess.run((sys.executable, "-c", FLOWS), env=env, timeout=50, check=True)
+    flows = [[line.split() for line in flow.splitlines()] for flow in log.read_text().split("end\n")]
+    kernels = [{(launch[0], launch[1]) for launch in flow} for flow in flows if flow]
+    copies, answers = ({(gpu, kernel) for gpu in "01"} for kernel in ("copy", "hand_over"))
+    assert kernels == [{("0", "copy")}, {("1", "copy")}, copies, answers]

@@ -15,7 +15,9 @@ from tests.gpu.on_gpu import connected
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives as native
-from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.case import OperationCase
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.gpu_bench import GpuBench, registered
 from railgauge.collectives.gpu_way import KernelLaunch
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -197,3 +199,28 @@ def test_a_run_on_registered_memory_is_right(fake_gpus, register):
     result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "# Out of bounds values : 0 OK" in result.stdout
+
+
+def test_the_memory_of_r_2_is_symmetric_so_that_the_copy_engine_may_copy(fake_gpus):
+    program = """
+        case = OperationCase(collective=Collective.ALL_GATHER, count=16, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
+
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            ran = []
+            for register in (1, 2):
+                bench = GpuBench(comm, 1 << 10, allocate=registered(comm, register))
+                comm.choose(Collective.ALL_GATHER, [(1 << 60, KernelLaunch(Algorithm.COPY_ENGINE, Protocol.SIMPLE))])
+                try:
+                    bench.repeat(case, in_place=False)
+                except Error as error:
+                    ran.append(str(error))
+                else:
+                    ran.append(str(bench.ran(case).algorithm))
+            comm.close()
+            return ran
+
+        on_two(part)
+        """
+    ran = ["the copy engine copies only within symmetric memory", "copy-engine"]
+    assert told(fake_gpus, program).splitlines() == [str(ran)] * 2

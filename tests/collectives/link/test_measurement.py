@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks measure all their links: each pair by each way, as planned, checked, and all ranks know the same."""
 
-from itertools import combinations
+import itertools
 
 import pytest
 from tests.transports.ranks import on_ranks
@@ -41,7 +41,7 @@ def test_every_pair_is_measured_by_every_way(ranks):
     assert all(other == first for other in others)
     for transport in ("SHM", "NET/Socket"):
         links = [link for link in first.links if link.transport == transport]
-        assert sorted(link.ranks for link in links) == list(combinations(range(ranks), 2))
+        assert sorted(link.ranks for link in links) == list(itertools.combinations(range(ranks), 2))
         for link in links:
             assert link.via == link.planned == (("SHM",) * 2 if transport == "SHM" else ("NET/Socket/0",) * 2)
             assert min(*link.gb_per_s, link.both_ways_gb_per_s, link.latency_us, link.predicted_gb_per_s) > 0
@@ -59,6 +59,22 @@ def test_one_pair_alone_leaves_the_others_in_peace():
 def test_one_at_a_time_has_a_round_for_each_pair():
     links = measured(3, job(one_at_a_time=True, transport="SHM"))[0].links
     assert [(link.round, link.ranks) for link in links] == [(0, (0, 1)), (1, (0, 2)), (2, (1, 2))]
+
+
+def test_a_pair_that_is_not_clear_is_measured_again_until_it_is(monkeypatch):
+    asked = itertools.count()
+
+    def once_more(links):
+        if next(asked) > 30:
+            return []
+        return [place for place, link in enumerate(links) if link.ranks == (0, 2) and link.measured < 3]
+
+    monkeypatch.setattr("railgauge.collectives.link.measurement.to_measure_again", once_more)
+    results = measured(3, job(transport="SHM"))
+    for result in results:
+        assert {link.ranks: link.measured for link in result.links} == {(0, 1): 1, (0, 2): 3, (1, 2): 1}
+        assert {link.moved.sent[0] / link.measured for link in result.links} == {result.job.bytes_each_way}
+    assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("channel", [0, 1])

@@ -84,6 +84,13 @@ def test_larger_is_higher_and_further_right():
     assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
 
 
+def test_the_curves_lie_below_the_title_of_their_panel():
+    tree = drawn(SCAN)
+    (title,) = of_class(tree, "title")
+    heights = [float(y) for line in of_class(tree, "axis") for y in re.findall(r"-?[\d.]+ (-?[\d.]+)", line.get("d"))]
+    assert float(title.get("y")) < min(heights)
+
+
 def test_there_is_a_panel_for_each_variant():
     document = result(*(row(size, redop=op, root=r) for size in (8, 64) for op in ("sum", "max") for r in (-1, 1)))
     assert [panel.title for panel in chart(document).panels] == [
