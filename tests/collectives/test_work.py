@@ -237,3 +237,22 @@ def test_what_fails_in_a_group_is_raised_at_its_end():
         return True
 
     assert on_ranks(2, body) == [True, True]
+
+
+def test_after_the_run_has_ended_an_operation_that_moves_nothing_raises_too():
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]])
+        nothing = np.zeros(0, np.float32)
+        if bootstrap.rank == 1:
+            bootstrap.fail("on purpose")
+        bootstrap.wait_for_failure(RunError("nothing"), limit_s=HANGS_AFTER_S)
+        told = []
+        for async_op in (False, True):
+            try:
+                work = comm.all_reduce(nothing, nothing, async_op=async_op)
+                work.wait() if async_op else None
+            except RunError as error:
+                told.append(str(error))
+        return told
+
+    assert on_ranks(2, body) == [["rank 1: on purpose"] * 2] * 2
