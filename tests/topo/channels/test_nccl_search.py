@@ -107,3 +107,11 @@ def test_as_many_trees_as_rings():
     for name in ("@h200x4", "@dgx-h100"):
         graphs = graphs_of(name)
         assert len(graphs.tree.channels) == len(graphs.ring.channels)
+
+
+def test_what_all_nvlinks_of_a_gpu_carry_is_enough():
+    """HGX H800, 8 NVLinks a GPU: NCCL takes 8 channels at 22 GB/s, more than 8 x 20; 9 at 20 it does not look for."""
+    text = topology_file.dumps(load_machine("@dgx-h100", environment={}).topology)
+    fewer = re.sub(r'(<nvlink target="[^"]*" )count="\d+"', r'\1count="2"', text)
+    graphs = search(build_system(topology_file.loads(fewer)), nodes=2, policy=Policy.NCCL)
+    assert [(len(graph.channels), graph.gb_per_s_inter) for graph in (graphs.ring, graphs.tree)] == [(8, 22.0)] * 2
