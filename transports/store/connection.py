@@ -86,11 +86,15 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> StoreConne
         raise UsageError(f"{host} port {port}: a port is between 1 and 65535")
     check_scope(host)
     deadline, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
+    problem: Exception | None = None
     while True:
+        limit = min(deadline, time.monotonic() + ATTEMPT_S)
         try:
-            return _attempt(host, port, secret, min(deadline, time.monotonic() + ATTEMPT_S))
+            return _attempt(host, port, secret, limit)
         except (OSError, PeerLostError, WaitTimeoutError) as error:
-            problem = error
+            cut_short = limit == deadline and isinstance(error, TimeoutError | WaitTimeoutError)
+            if problem is None or not cut_short:  # what was answered before says more
+                problem = error
         except UnicodeError:
             raise UsageError(f"{host!r} is not a host name") from None
         if (left := deadline - time.monotonic()) <= 0:
