@@ -38,3 +38,8 @@ def test_the_first_page_names_what_a_group_has():
 
 def test_without_a_command_the_help_is_a_usage_error_and_asked_for_it_is_none():
     assert [dispatch(args) for args in ([], ["--help"], ["-h"], ["--version"])] == [2, 0, 0, 0]
+
+
+def test_an_unknown_command_is_a_usage_error_with_the_nearest(capsys):
+    assert dispatch(["chekc"]) == 2
+    assert "no such command 'chekc'; did you mean check" in capsys.readouterr().err

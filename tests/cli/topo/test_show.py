@@ -119,7 +119,7 @@ def test_matrix_reads_like_nvidia_smi():
     assert lines[0].split()[:6] == ["GPU0", "GPU1", "GPU2", "GPU3", "NIC0", "CPU"]
     assert lines[1].split()[:6] == ["GPU0", "X", "NV18", "NV18", "NV18", "PHB"]
     assert "Legend:" in lines
-    assert "  NIC0: eth0" in lines
+    assert lines[-3:] == ["NIC Legend:", "", "  NIC0: eth0"]
 
 
 def test_tree_names_all_parts():

@@ -106,3 +106,8 @@ def test_a_gpu_is_one_gpu(second):
     guests, hosts = ([device("GPU", bus) for bus in side] for side in (("05:00", "06:00"), ("1b:00", "43:00")))
     with pytest.raises(UsageError, match="already"):
         by_hand(["05:00.0=1b:00.0", second], guests, hosts)
+
+
+def test_a_nic_of_another_vendor_is_no_function_of_the_card():
+    virtio = device("NIC", "01:00", vendor="0x1af4", cards=CARD)
+    assert matched([virtio], [device("NIC", "18:00", cards=CARD)]) == ()

@@ -16,6 +16,7 @@ from railgauge.topo.facts.shapes import misfit
 from railgauge.topo.facts.sources import gpu_health
 from railgauge.topo.facts.sources.child import ask, ask_lines
 from railgauge.topo.facts.sources.gpu_health import live_gpu_health, live_gpu_health_later, read_gpu_health
+from railgauge.topo.facts.sources.gpu_health_child import NVLINK_FIELDS
 
 FAKE = Path(__file__).with_name("fake_health_nvml.py")
 CHILD = (
@@ -144,3 +145,25 @@ def test_a_described_machine_may_lack_readings():
 @pytest.mark.parametrize("bad", [{"gpus": [{"index": 0, "ecc": {"a": "x"}}]}, {"gpus": [{}]}, {"gpus": 1}])
 def test_other_shapes_are_refused(bad):
     assert misfit(bad, "facts/gpu_health.json")
+
+
+def test_counters_of_nvlinks_have_nvmls_numbers():
+    nvml = pytest.importorskip("pynvml")
+    old = {name: f"ERROR_DL_{name.upper()}" for name in ("replay", "recovery", "crc")}
+    new = {
+        "malformed_packets": "MALFORMED_PACKET_ERRORS",
+        "buffer_overruns": "BUFFER_OVERRUN_ERRORS",
+        "receive_errors": "RCV_ERRORS",
+        "remote_errors": "RCV_REMOTE_ERRORS",
+        "general_errors": "RCV_GENERAL_ERRORS",
+        "link_integrity_errors": "LOCAL_LINK_INTEGRITY_ERRORS",
+        "transmit_discards": "XMIT_DISCARDS",
+        "recovery_failed": "LINK_RECOVERY_FAILED_EVENTS",
+        "recovery_events": "LINK_RECOVERY_EVENTS",
+        "effective_errors": "EFFECTIVE_ERRORS",
+        "effective_ber": "EFFECTIVE_BER",
+        "symbol_errors": "SYMBOL_ERRORS",
+        "symbol_ber": "SYMBOL_BER",
+    }
+    names = old | {name: f"COUNT_{nvmls}" for name, nvmls in new.items()}
+    assert {name: getattr(nvml, f"NVML_FI_DEV_NVLINK_{nvmls}") for name, nvmls in names.items()} == NVLINK_FIELDS

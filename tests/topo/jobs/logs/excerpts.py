@@ -240,6 +240,12 @@ LOGS = {
         "unknown",
         ["collective-mismatch"],
     ),
+    "ncclras, the mismatch alone": (
+        "NCCL version 2.26.2 compiled with CUDA 12.6\n#0-0 (fa93daea) MISMATCH\n",
+        "unknown",
+        "unknown",
+        ["collective-mismatch"],
+    ),
     "an unknown warning": (
         "a:1:1 [0] new/file.cc:1 NCCL WARN Something that nobody has seen\n",
         "unknown",
