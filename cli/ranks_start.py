@@ -33,6 +33,16 @@ NOT_FOR_RANKS = frozenset(
 """Parameters not passed to ranks: the launcher's, and places, which ranks read from the environment."""
 
 
+MODULES = {
+    "run": ("railgauge.cli.run.command", "railgauge.cli.run.output", "railgauge.collectives.run"),
+    "link": (
+        *("railgauge.cli.link.command", "railgauge.cli.link.output", "railgauge.collectives.link.process"),
+        *("railgauge.transports.ib.agreement", "railgauge.transports.ib.route"),
+    ),
+}
+"""By command: what its ranks import."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
     """The options that say how the ranks start."""
@@ -160,6 +170,7 @@ def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
         timeout_s=timeout_s,
         init_method=asked.init_method,
         command=command_line(),
+        modules=MODULES[asked.command],
     )
 
 

@@ -4,7 +4,7 @@ milliseconds of CPU time instead of the 0.3 s that Python and the imports take.
 """
 
 import atexit
-import contextlib
+import ctypes
 import gc
 import importlib
 import multiprocessing
@@ -14,28 +14,13 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 
-NEEDED = {
-    "run": (
-        "railgauge.cli.run.command",
-        "railgauge.cli.run.output",
-        "railgauge.collectives.run",
-    ),
-    "link": (
-        "railgauge.cli.link.command",
-        "railgauge.cli.link.output",
-        "railgauge.collectives.link.process",
-        "railgauge.transports.ib.agreement",
-        "railgauge.transports.ib.route",
-    ),
-}
-"""By command: what its ranks import. None of it may start a thread or talk to a GPU when it is imported."""
+PR_SET_NAME = 15  # linux/prctl.h
 
 
-def prepare(command: str) -> None:
-    """Import what the ranks of a command need, once, before they are forked."""
-    for name in NEEDED[command]:
+def prepare(modules: Iterable[str]) -> None:
+    """Import what the ranks need, once, before they are forked; none of it may start a thread or talk to a GPU."""
+    for name in modules:
         importlib.import_module(name)
     gc.freeze()  # a collection in a rank would copy every page it shares with the others
 
@@ -71,8 +56,7 @@ def _run(argv: Sequence[str], environ: Mapping[str, str], shows: bool, closed: I
     for number in (signal.SIGTERM, signal.SIGHUP):
         if callable(signal.getsignal(number)):  # what is ignored stays so (nohup)
             signal.signal(number, signal.SIG_DFL)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/comm").write_text(f"railgauge:{environ['RANK']}")
+    ctypes.CDLL(None).prctl(PR_SET_NAME, f"railgauge:{environ['RANK']}".encode())
     os.environ.clear()
     os.environ.update(environ)
     sys.argv[1:] = argv

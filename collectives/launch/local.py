@@ -47,7 +47,7 @@ def start(launch: Launch) -> Ended:
     _check_here(launch)
     told, tells = os.pipe()
     ranks: dict[int, BaseProcess] = {}
-    prepare(launch.argv[0])
+    prepare(launch.modules)
     try:
         with exit_on_signals(), _listener() as listener:
             exported = environment(launch)

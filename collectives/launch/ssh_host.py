@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the ssh launcher starts on each host: that host's processes of the job, which end when the launcher does.
 
-    env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER ARGUMENTS
+    env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER MODULES ARGUMENTS
 
-starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ... The first line of stdin is
+starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ..., once it
+has imported MODULES (joined by commas) for all of them. The first line of stdin is
 the job secret, which is therefore not in any command line; the second, which may be empty, what the user typed
 (tether.COMMAND). The line STARTED on stderr is the answer. Nothing follows: stdin ends when the launcher, its ssh or
 the connection is gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S seconds
@@ -32,7 +33,7 @@ STARTED = b"railgauge: this host starts its ranks\n"
 
 def main(arguments: list[str]) -> int:
     """Run this host's processes; the exit status is theirs."""
-    first, grace_s, folder, *argv = arguments
+    first, grace_s, folder, modules, *argv = arguments
     secret = sys.stdin.buffer.readline(MOST_SECRET).strip()
     if not secret:
         return LAUNCHER_GONE
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
     environ = os.environ | known
     ranks: dict[int, BaseProcess] = {}
     try:
-        prepare(argv[0])
+        prepare(modules.split(",") if modules else ())
         for local_rank in range(int(os.environ["LOCAL_WORLD_SIZE"])):
             rank = int(first) + local_rank
             place = {"RANK": str(rank), "LOCAL_RANK": str(local_rank)}

@@ -17,6 +17,8 @@ from tests.hosts.sshd import sshd_on
 from tests.hosts.waiting import until
 from tests.patience import HANGS_AFTER_S
 
+from railgauge.cli.ranks_start import MODULES
+
 RUN = [sys.executable, "-P", "-m", "railgauge", "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
 ON_BOTH = ["--launcher", "ssh", "--hosts", "rg-node1:2,rg-node2:2"]
 FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
@@ -93,7 +95,13 @@ def test_dry_run_prints_what_would_run_and_nothing_secret(cluster):
     assert (first[-2], second[-2]) == ("rg-node1", "rg-node2")
     remote = shlex.split(second[-1])
     assert {"NCCL_DEBUG=WARN", "MINE=a b", "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=rg-node1"} < set(remote)
-    assert remote[remote.index("railgauge.collectives.launch.ssh_host") + 1 :] == ["2", "5", os.getcwd(), *RUN[4:]]
+    assert remote[remote.index("railgauge.collectives.launch.ssh_host") + 1 :] == [
+        "2",
+        "5",
+        os.getcwd(),
+        ",".join(MODULES["run"]),
+        *RUN[4:],
+    ]
     assert "not-to-be-seen-here" not in ran.stdout + ran.stderr
     assert not railgauge_processes(hosts)
 
@@ -192,7 +200,7 @@ def test_hosts_have_to_be_named_and_the_first_so_that_others_reach_it(cluster):
 
 def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(tmp_path):
     command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host"]
-    arguments = ["0", "5", "/no/such/folder", *RUN[4:], *FOREVER]
+    arguments = ["0", "5", "/no/such/folder", "", *RUN[4:], *FOREVER]
     environ = os.environ | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([*command, *arguments], env=environ, cwd=tmp_path, **pipes) as host:
@@ -204,7 +212,18 @@ def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(t
 
 
 def test_without_a_secret_on_stdin_nothing_starts():
-    command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host", "0", "5", "/", "run", "all_reduce"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "railgauge.collectives.launch.ssh_host",
+        "0",
+        "5",
+        "/",
+        "",
+        "run",
+        "all_reduce",
+    ]
     ran = subprocess.run(command, input=b"", capture_output=True, timeout=HANGS_AFTER_S, check=False)
     assert (ran.returncode, ran.stdout) == (4, b"")
 
