@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a command that needs ranks: it launches them, or it is itself one process of a launched job.
 
-A launching process loads no part of the engine, so that its ranks start sooner.
+Its imports are lazy: what launches over ssh, mpirun or torchrun needs no part of the engine.
 """
 
 import os
@@ -31,6 +31,16 @@ NOT_FOR_RANKS = frozenset(
     )
 )
 """Parameters not passed to ranks: the launcher's, and places, which ranks read from the environment."""
+
+
+MODULES = {
+    "run": ("railgauge.cli.run.command", "railgauge.cli.run.output", "railgauge.collectives.run"),
+    "link": (
+        *("railgauge.cli.link.command", "railgauge.cli.link.output", "railgauge.collectives.link.process"),
+        *("railgauge.transports.ib.agreement", "railgauge.transports.ib.route"),
+    ),
+}
+"""By command: what its ranks import."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,6 +170,7 @@ def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
         timeout_s=timeout_s,
         init_method=asked.init_method,
         command=command_line(),
+        modules=MODULES[asked.command],
     )
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# An example that takes long says how busy the machine is; what hangs is ended by pytest's timeout.
-hypothesis.settings.register_profile("railgauge", deadline=None)
+# An example that takes long says how busy the machine is; what hangs is ended by pytest's timeout. Every run draws
+# other examples, so a run takes few.
+hypothesis.settings.register_profile("railgauge", deadline=None, max_examples=30)
 hypothesis.settings.load_profile("railgauge")
 
 # A shell's background jobs ignore interrupts, and so would all that tests start and interrupt.

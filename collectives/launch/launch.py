@@ -63,6 +63,8 @@ class Launch:
     """The ranks' rendezvous, if the user sets it; it is in `argv` too."""
     command: list[str] = field(default_factory=list)
     """The arguments as the user typed them, for the run's document."""
+    modules: tuple[str, ...] = ()
+    """What every process imports; a launcher that forks them imports it once."""
 
 
 @dataclass(frozen=True, slots=True)

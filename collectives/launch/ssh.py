@@ -107,7 +107,7 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
             "env",
             *(f"{name}={value}" for name, value in variables.items()),
             *(sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host"),
-            *(str(first), f"{grace_s(launch.timeout_s):g}", os.getcwd()),
+            *(str(first), f"{grace_s(launch.timeout_s):g}", os.getcwd(), ",".join(launch.modules)),
             *launch.argv,
         ]
         found[host.destination] = ssh_command(host.destination, command, launch.timeout_s)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the ssh launcher starts on each host: that host's processes of the job, which end when the launcher does.
 
-    env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER ARGUMENTS
+    env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER MODULES ARGUMENTS
 
-starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ... The first line of stdin is
+starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ..., once it
+has imported MODULES (joined by commas) for all of them. The first line of stdin is
 the job secret, which is therefore not in any command line; the second, which may be empty, what the user typed
 (tether.COMMAND). The line STARTED on stderr is the answer. Nothing follows: stdin ends when the launcher, its ssh or
 the connection is gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S seconds
@@ -14,9 +15,10 @@ import contextlib
 import os
 import select
 import socket
-import subprocess
 import sys
+from multiprocessing.process import BaseProcess
 
+from railgauge.collectives.launch.forked_rank import prepare, start_rank
 from railgauge.collectives.launch.processes import kill, wait
 from railgauge.collectives.launch.tether import COMMAND, LAUNCHER_PID
 from railgauge.transports.secret import MOST_BYTES
@@ -31,7 +33,7 @@ STARTED = b"railgauge: this host starts its ranks\n"
 
 def main(arguments: list[str]) -> int:
     """Run this host's processes; the exit status is theirs."""
-    first, grace_s, folder, *argv = arguments
+    first, grace_s, folder, modules, *argv = arguments
     secret = sys.stdin.buffer.readline(MOST_SECRET).strip()
     if not secret:
         return LAUNCHER_GONE
@@ -41,11 +43,13 @@ def main(arguments: list[str]) -> int:
         os.write(sys.stderr.fileno(), STARTED)
     known = {SECRET: os.fsdecode(secret), COMMAND: os.fsdecode(command), LAUNCHER_PID: str(os.getpid())}
     environ = os.environ | known
-    ranks: dict[int, subprocess.Popen[bytes]] = {}
+    ranks: dict[int, BaseProcess] = {}
     try:
+        prepare(modules.split(",") if modules else ())
         for local_rank in range(int(os.environ["LOCAL_WORLD_SIZE"])):
             rank = int(first) + local_rank
-            ranks[rank] = _start(rank, local_rank, environ, argv)
+            place = {"RANK": str(rank), "LOCAL_RANK": str(local_rank)}
+            ranks[rank] = start_rank(argv, environ | place, shows=rank == 0)
         status, message = wait(ranks, float(grace_s), _pause)
     finally:
         kill(ranks)
@@ -59,15 +63,6 @@ def _enter(folder: str) -> None:
         os.chdir(folder)
     except OSError as error:
         _say(f"{folder}: {error.strerror}: using {os.getcwd()} as working directory instead")
-
-
-def _start(rank: int, local_rank: int, environ: dict[str, str], argv: list[str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "railgauge", *argv],
-        env=environ | {"RANK": str(rank), "LOCAL_RANK": str(local_rank)},
-        stdin=subprocess.DEVNULL,
-        stdout=None if rank == 0 else subprocess.DEVNULL,
-    )
 
 
 def _pause(seconds: float) -> None:

@@ -25,11 +25,11 @@ GUIDES = re.compile("[│├└─]+")
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """A cluster of eight nodes with odd ones, and a log."""
+    """A cluster of six nodes with odd ones, and a log."""
     folder = tmp_path_factory.mktemp("screens")
     (folder / "cluster").mkdir()
-    faulty = {2: "dgx-h100-nic-x8", 4: "dgx-h100-port-down", 6: "dgx-h100-nvlink-down"}
-    for number in range(1, 9):
+    faulty = {2: "dgx-h100-nic-x8", 4: "dgx-h100-port-down"}
+    for number in range(1, 7):
         write(folder / "cluster", f"gpu{number:02}", usual(faulty.get(number, "dgx-h100")))
     (folder / "nccl.log").write_text(LOG)
     return folder

@@ -33,7 +33,7 @@ from railgauge.transports.network import choose_network
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
-MOST = 25
+MOST = 12
 """Exchanges of one body that are spoiled; what follows comes again."""
 JUNK = [None, "x", [[]], {"a": {}}, -1, 1.5, True]
 

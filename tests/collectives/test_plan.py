@@ -88,7 +88,7 @@ def test_a_rank_alone_has_no_steps(tmp_path):
     assert plan.nets[0] == []
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=12))
 def test_every_ring_is_one_and_every_step_goes_as_its_ends_are_placed(tmp_path_factory, hosts):
     plan = plan_of(tmp_path_factory.mktemp("nodes"), hosts)

@@ -96,7 +96,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(sorted(DOCUMENT.to_json()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.dictionaries(FIELDS, JSON, max_size=3),
     st.dictionaries(st.sampled_from(sorted(DOCUMENT.to_json()["rows"][0])), JSON),

@@ -11,7 +11,7 @@ from tests.soak.steps import STEPS_PER_PARTS, colors, step, steps
 from tests.soak.world import WORLDS, soak
 
 SEED = 20
-COLLECTIVES = 200
+COLLECTIVES = 80
 LIMIT_S = 150
 """Where other work takes the cores; alone it takes about 5 s a world."""
 

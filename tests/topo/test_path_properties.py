@@ -19,7 +19,7 @@ SETTINGS = st.dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(machines())
 def test_plain_paths_are_as_near_both_ways(system):
     table = plain_paths(system)
@@ -30,7 +30,7 @@ def test_plain_paths_are_as_near_both_ways(system):
             assert there.type == back.type != "DIS"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(machines(), SETTINGS)
 def test_a_path_is_its_links(system, chosen):
     for a, b, path in paths(system, levels=read_levels(chosen)):
@@ -44,7 +44,7 @@ def test_a_path_is_its_links(system, chosen):
         assert path.gb_per_s == min((link.gb_per_s for link in path.links), default=5000.0)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(machines(), st.booleans())
 def test_what_is_kept_holds_rank_0_and_all_that_it_reaches(system, p2p):
     table = paths(system, p2p=p2p)
@@ -55,7 +55,7 @@ def test_what_is_kept_holds_rank_0_and_all_that_it_reaches(system, p2p):
         assert g == 0 or any(near) == (gpu in table.kept)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(machines(), st.booleans(), SETTINGS)
 def test_without_p2p_a_path_passes_a_cpu(system, p2p, chosen):
     table = paths(system, p2p=p2p, levels=read_levels(chosen))
@@ -65,7 +65,7 @@ def test_without_p2p_a_path_passes_a_cpu(system, p2p, chosen):
                 assert any(stop.startswith("CPU/") for stop in table.get(a.id, b.id).via)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(machines(), SETTINGS)
 def test_a_relay_is_near_the_nic_has_nvlink_and_gains(system, chosen):
     levels = read_levels(chosen)
@@ -84,7 +84,7 @@ def test_a_relay_is_near_the_nic_has_nvlink_and_gains(system, chosen):
     assert all(path.type != "PXN" for _, _, path in without)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(machines(), SETTINGS)
 def test_every_path_has_an_explanation(system, chosen):
     table = paths(system, levels=read_levels(chosen))
@@ -99,7 +99,7 @@ def test_every_path_has_an_explanation(system, chosen):
         assert (found.peer is not None) == (kinds == {NodeKind.GPU} and a != b)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(machines())
 def test_the_network_takes_no_path_where_it_may_not(system):
     levels = read_levels({"NCCL_NET_DISABLE_INTRA": "1"})

@@ -170,7 +170,7 @@ def test_a_connection_that_comes_twice_is_refused_the_second_time(caplog):
     assert "not expected here, or is a duplicate" in caplog.text
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.binary(min_size=1, max_size=80), min_size=1, max_size=3))
 def test_any_bytes_on_the_port_leave_it_working(pieces):
     with listening() as (listener, address):

@@ -27,7 +27,7 @@ def weigh(system, table, weights, nodes):
     return sum(weights.get((link.source, link.target), 0) * cost for load in taking for link, cost in load)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(machines(), st.integers(1, 2))
 def test_a_graph_is_sound_and_within_its_bound(system, nodes):
     if len(system.gpus) < 2 or (nodes > 1 and not system.nets):
@@ -45,7 +45,7 @@ def test_a_graph_is_sound_and_within_its_bound(system, nodes):
             assert total <= graph.bound.gb_per_s * (1 + 1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(machines())
 def test_the_bound_of_a_ring_is_proved_by_its_weights(system):
     table = paths(system)
@@ -61,7 +61,7 @@ def test_the_bound_of_a_ring_is_proved_by_its_weights(system):
     assert bound.why
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(machines(), st.integers(1, 2), st.integers(0, 2))
 def test_best_is_never_below_nccl(system, nodes, cross_nic):
     if not system.gpus or (nodes > 1 and not system.nets):
@@ -141,7 +141,7 @@ def test_weights_add_up_to_the_bound_as_printed_and_none_is_nothing():
     assert round(sum(weight * speeds[a, b] for a, b, weight in bound.weights), 6) == bound.gb_per_s == 370.8
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(machines())
 def test_no_bound_of_a_ring_is_above_what_flows_between_two_gpus(system):
     networkx = pytest.importorskip("networkx", reason="networkx finds the greatest flow")

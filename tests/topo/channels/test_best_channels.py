@@ -36,7 +36,7 @@ def ring_of(*speeds):
     return Case(3, 0, (*speeds, 3.0), ways)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases(), patterns)
 def test_each_channel_visits_each_gpu_once_and_no_link_is_overloaded(case, pattern):
     found = search(case, pattern)
@@ -52,7 +52,7 @@ def test_each_channel_visits_each_gpu_once_and_no_link_is_overloaded(case, patte
             assert carried * packed.gb_per_s <= speed * (1 + 1e-5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases(), patterns)
 def test_the_weights_prove_the_bound(case, pattern):
     found = search(case, pattern)
@@ -68,7 +68,7 @@ def test_the_weights_prove_the_bound(case, pattern):
         assert sum(w * part for w, part in zip(weights, load, strict=True)) >= 1 - 1e-5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases(), patterns)
 def test_the_bound_is_the_optimum_of_the_linear_programme(case, pattern):
     solver = highspy.Highs()
@@ -83,14 +83,14 @@ def test_the_bound_is_the_optimum_of_the_linear_programme(case, pattern):
     assert search(case, pattern).bound == pytest.approx(solver.getInfo().objective_function_value, rel=1e-4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases(), patterns, st.integers(0, 7), st.sampled_from([0.5, 7.0, 40.0]))
 def test_a_faster_link_never_makes_the_bound_smaller(case, pattern, link, more):
     better = case.with_more(link % len(case.speeds), more)
     assert search(better, pattern).bound >= search(case, pattern).bound * (1 - 1e-5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases(), patterns, st.integers(0, 7), st.sampled_from([0.5, 7.0, 40.0]))
 def test_with_a_faster_link_what_was_found_before_is_not_lost(case, pattern, link, more):
     before = search(case, pattern, cross_nic=0)
@@ -99,7 +99,7 @@ def test_with_a_faster_link_what_was_found_before_is_not_lost(case, pattern, lin
     assert most(after) >= most(before) * (1 - 1e-6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases(), patterns, st.integers(0, 2), st.integers(0, 7), st.sampled_from([0.5, 7.0, 40.0]))
 def test_a_faster_link_never_makes_the_answer_worse(case, pattern, cross_nic, link, more):
     before, after = (
@@ -109,7 +109,7 @@ def test_a_faster_link_never_makes_the_answer_worse(case, pattern, cross_nic, li
     assert most(after) >= most(before) * (1 - (SLACK_WITH_NICS if case.nets else SLACK))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases(), patterns)
 def test_the_same_wiring_has_the_same_answer(case, pattern):
     first, second = search(case, pattern), search(case, pattern)
@@ -117,7 +117,7 @@ def test_the_same_wiring_has_the_same_answer(case, pattern):
     assert {k: p.channels for k, p in first.by_count.items()} == {k: p.channels for k, p in second.by_count.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases())
 def test_crossed_rings_go_in_pairs_that_swap_their_nics(case):
     found = search(case, RING)
@@ -128,7 +128,7 @@ def test_crossed_rings_go_in_pairs_that_swap_their_nics(case):
         assert nets[::2] == [(leave, entry) for entry, leave in nets[1::2]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases())
 def test_without_crossing_each_ring_leaves_by_the_nic_it_came_in_by(case):
     found = search(case, RING, cross_nic=0)

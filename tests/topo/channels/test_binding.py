@@ -36,7 +36,7 @@ def test_cpus_of_ranks_are_disjoint_and_of_the_machine(name):
     assert all(rank.numa in {node.id for node in machine.numa} for rank in ranks)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.sets(st.integers(0, 7), min_size=1))
 def test_a_gpu_has_the_same_cpus_in_every_job(devs):
     alone = {rank.gpu.dev: rank.cpus for rank in bound("dgx-h100")}

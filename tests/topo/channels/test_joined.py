@@ -38,7 +38,7 @@ def jobs(draw, most=200):
     ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(jobs())
 def test_rings_visit_every_rank_once_and_steps_follow_them(nodes):
     joined = join(nodes)
@@ -51,7 +51,7 @@ def test_rings_visit_every_rank_once_and_steps_follow_them(nodes):
             assert (edge.nets is None) == (joined.node_of(edge.source) == joined.node_of(edge.target))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(jobs())
 def test_trees_reach_every_rank_from_one_root(nodes):
     joined = join(nodes)
@@ -67,7 +67,7 @@ def test_trees_reach_every_rank_from_one_root(nodes):
         assert sorted(edge.source for edge in tree.edges) == [r for r in range(joined.size) if r != tree.root]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(jobs())
 def test_a_node_passes_data_between_others_in_one_tree_of_a_pair(nodes):
     joined = join(nodes)

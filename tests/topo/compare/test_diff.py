@@ -270,7 +270,7 @@ def test_path_types_are_told_unless_something_on_the_way_changed():
         st.sampled_from(sorted(DGX.texts)), st.sampled_from(["", "0", "1", "8", "0x10de"]), max_size=8
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_what_is_gone_one_way_is_new_the_other_way(texts):
     after = described(changed(texts))
     there, back = diff(described(DGX), after), diff(after, described(DGX))

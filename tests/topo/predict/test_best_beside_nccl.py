@@ -55,7 +55,7 @@ def predicted(system, graphs, nodes):
     return forecast(plan, Collective.ALL_REDUCE, [LARGE], read_allowed({}), nccl_rows).rows[0].busbw_gb_per_s
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(machines(), st.integers(1, 2))
 def test_on_random_machines(system, nodes):
     """The bandwidth alone: on odd machines trees of the same bandwidth can be predicted below NCCL's."""

@@ -146,7 +146,7 @@ JUNK = st.one_of(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.data(), environment=st.dictionaries(st.sampled_from(SETTINGS), JUNK.filter(lambda text: "\0" not in text))
 )

@@ -271,14 +271,14 @@ def mutations(draw):
     return text[: draw(st.none() | st.integers(0, len(text)))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(mutations())
 def test_no_mutation_does_more_than_raise_an_error(text):
     with contextlib.suppress(Error):
         search(build_system(topology_file.loads(text)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(mutations())
 def test_reading_raises_nothing_but_input_errors_and_writing_is_stable(text):
     with contextlib.suppress(InputError):
@@ -286,7 +286,7 @@ def test_reading_raises_nothing_but_input_errors_and_writing_is_stable(text):
         assert topology_file.dumps(topology_file.loads(written)) == written
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_an_input_error(data):
     with contextlib.suppress(InputError):
@@ -304,7 +304,7 @@ ELEMENTS = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(ELEMENTS)
 def test_unknown_elements_and_attributes_survive(element):
     def bare(one):

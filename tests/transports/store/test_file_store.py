@@ -191,7 +191,7 @@ def test_a_file_that_another_run_began_anew_is_an_error(path):
             store.get("a")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 @given(noise=st.binary(max_size=80), at=st.integers(0, 200))
 def test_any_noise_in_the_file_is_read_or_an_error(tmp_path, noise, at):
     path = str(tmp_path / "noisy")

@@ -143,7 +143,7 @@ def everything(sock):
     return data
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(crowd=st.lists(st.tuples(streams, steps, endings), min_size=1, max_size=4))
 def test_a_crowd_that_says_anything_in_any_pieces_harms_nobody(store, crowd):
     with contextlib.ExitStack() as stack:
@@ -172,7 +172,7 @@ def check_whole(store):
         assert client.delete_key("mine")
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=30)
 @given(requests=st.lists(any_requests(keys), max_size=12), sizes=steps)
 def test_answers_do_not_depend_on_the_pieces_that_requests_come_in(requests, sizes):
     expected, is_whole = answers(requests)

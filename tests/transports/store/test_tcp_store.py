@@ -97,7 +97,7 @@ def test_a_port_scan_harms_nothing(master):
     assert master.get("a") == b"1"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 @given(pieces=st.lists(st.binary(min_size=1, max_size=40), max_size=5), opened=st.booleans())
 def test_any_bytes_leave_the_store_as_it_was(master, pieces, opened):
     with outsider(master) as sock, contextlib.suppress(ConnectionError):

@@ -54,7 +54,7 @@ def look(capture):
         pass
 
 
-fuzz = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fuzz = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("suffix", PACKED)

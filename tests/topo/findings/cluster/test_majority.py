@@ -42,7 +42,7 @@ def fleet(*kinds: str, order=None) -> list[ClusterNode]:
     return [nodes[place] for place in order] if order else nodes
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 @given(st.data(), st.integers(1, 9))
 def test_those_that_are_fewer_than_half_are_the_odd_ones(data, count):
     odd = data.draw(st.integers(0, count))

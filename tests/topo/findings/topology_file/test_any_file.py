@@ -16,7 +16,7 @@ MACHINE = Machine(topology=topology_file.loads(HEALTHY))
 PIECES = ["", "0", "-1", '"', "<", "/>", "gpu", "9" * 25, "busid", "<!--", "ffffffff,", " ", "\t", "0x03", "é", "\n"]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_mutation_does_more_than_make_findings(tmp_path, data):
     text = HEALTHY

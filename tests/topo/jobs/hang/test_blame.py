@@ -90,7 +90,7 @@ def idle_host(culprit):
     return job.dumps()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, RANKS - 1), st.integers(1, 5))
 def test_the_rank_that_is_still_in_what_its_peers_left_is_named_alone(culprit, ahead):
     finding = only(scene_of_dumps(stuck_gpu(culprit, ahead=ahead)))
@@ -100,7 +100,7 @@ def test_the_rank_that_is_still_in_what_its_peers_left_is_named_alone(culprit, a
     assert "more operations wait for this" in finding.effect
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, RANKS - 1))
 def test_the_rank_that_called_nothing_more_is_named_alone(culprit):
     finding = only(scene_of_dumps(idle_host(culprit)))

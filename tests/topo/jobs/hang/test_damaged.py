@@ -65,7 +65,7 @@ def judge(scene):
     assert isinstance(hang_text(scene), str)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.sampled_from(list(places(DUMP))[1:]), VALUES)
 def test_a_flight_document(path, value):
     scene = JobState()
@@ -77,7 +77,7 @@ def test_a_flight_document(path, value):
     judge(scene)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.sampled_from(list(places(REPORT))[1:]), VALUES)
 def test_a_report_in_json(path, value):
     scene = JobState()
@@ -86,7 +86,7 @@ def test_a_report_in_json(path, value):
     judge(scene)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from(RAS_LINES) | st.text(max_size=30), max_size=40))
 def test_a_report_in_text(lines):
     scene = JobState()
@@ -94,7 +94,7 @@ def test_a_report_in_text(lines):
     judge(scene)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_a_log(data):
     begin = data.draw(st.integers(0, len(LOG)))

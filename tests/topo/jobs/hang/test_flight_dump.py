@@ -191,7 +191,7 @@ def test_what_is_no_dump_is_refused(content, words):
         FlightDumps(JobState()).read(content, 0, "trace_0")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_whoever_is_missing_or_behind_is_always_named(data):
     ranks = data.draw(st.integers(3, 24))

@@ -232,7 +232,7 @@ def test_sources_that_contradict_each_other_say_so(tmp_path):
     assert any("disagree on the operation of rank 0" in note for note in scene.notes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_whoever_is_behind_is_always_named(data):
     odd, last = data.draw(st.integers(0, 7)), data.draw(st.integers(1, 12))

@@ -157,7 +157,7 @@ def test_a_log_without_end_of_one_stack_is_bounded(tmp_path):
     assert stacks._open == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_whatever_is_damaged(data):
     text = "".join(f"rank {rank}\n{stack(layout, rank)}" for rank, layout in enumerate(NAMES))

@@ -186,7 +186,7 @@ def test_stacks_of_failed_collectives_name_the_place_in_the_program(tmp_path):
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_whatever_is_cut_out_or_put_between(data):
     log = "".join(line.format(r=rank) + "\n" for rank, line in enumerate(LINES.values()))

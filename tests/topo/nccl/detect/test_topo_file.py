@@ -128,7 +128,7 @@ def test_a_cpu_without_a_number_names_its_line(machine):
 PIECES = ("", '"', "<", "/>", "-1", "gpu", "pci", "0000:01:00.0", "eth0", 'busid="', 'keep="1" ', "<nic/>")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_file_does_more_than_raise_an_error(machine, data):
     text = FILE

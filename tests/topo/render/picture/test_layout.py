@@ -15,7 +15,7 @@ from railgauge.topo.render.picture.canvas import PAD, ROW, Box, Point, row_width
 from railgauge.topo.render.picture.layout import lay_out
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 @given(topologies())
 def test_any_machine_is_laid_out_cleanly(described):
     picture = drawn(described)
