@@ -43,7 +43,8 @@ NODES_DIFFER = Card(
     patterns=(
         Pattern(
             r"[Cc]ollective mismatch|[Mm]ismatched collective|(?<!received )\b\d+ bytes instead of \d+"
-            r"|posted incorrect receive info|symmetric registration check failed",
+            r"|posted incorrect receive info|symmetric registration check failed|mismatch between collectives on ranks"
+            r"|same model across all ranks",
             FAIL,
             "ranks disagree on the size of a collective: they call different collectives, sizes or types, or in "
             "another "
