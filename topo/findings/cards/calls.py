@@ -61,8 +61,8 @@ CUDA_START_FAILED = Card(
             "render",
         ),
         Pattern(
-            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open|PFN functions not found"
-            r"|Retrieve \S+ (?:version \d+ )?failed with|cuDriverGetVersion failed|Failed to load ROCr"
+            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open"
+            r"|cuDriverGetVersion failed|Failed to load ROCr"
             r"|libamdhip64\S*: cannot",
             FAIL,
             "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",

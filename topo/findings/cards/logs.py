@@ -98,6 +98,12 @@ NCCL_ABORTING = Card(
     ),
     patterns=(
         Pattern(
+            r"C(?:uda|UDA) (?:failure|error).*driver shutting down",
+            FAIL,
+            "a thread of NCCL still ran while its process ended",
+            follows=True,
+        ),
+        Pattern(
             r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
             r"type from"
             r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "

@@ -148,7 +148,8 @@ RAIL_UNREACHABLE = Card(
             follows=True,
         ),
         Pattern(
-            r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)",
+            r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)"
+            r"|ibv_create_ah\b.*failed",
             FAIL,
             "a NIC has no route to the GID of its peer",
         ),

@@ -19,9 +19,11 @@ OTHER = re.compile(
     r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
-    r"|error while loading shared|command not found|Permission denied|undefined symbol"
+    r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
     r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
 )
+TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")
+"""Of several errors these name a cause; others sum up."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
 NO_ERROR = re.compile(
@@ -46,5 +48,5 @@ def error_at_end(tail: bytes) -> str:
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
-            return found[0]
+            return next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
     return ""

@@ -3,17 +3,20 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from railgauge.topo.findings.card import FAIL, Pattern
 from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
 from railgauge.topo.findings.cards.network import PORTS_BLOCKED, SOCKET_IFNAME_VIRTUAL
-from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED
+from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
+from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
-from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
+from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
 from railgauge.topo.jobs.logs.log import Log, Sighting
 from railgauge.topo.jobs.logs.order import in_time
@@ -30,6 +33,15 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 """What follows from others alone, the likeliest first."""
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
+NOT_IN_SYS = Entry(
+    TOPOLOGY_UNUSABLE,
+    Pattern(
+        "",
+        FAIL,
+        "/sys does not show a PCI device that CUDA reports: WSL, and some containers and VMs, hide it; newer releases "
+        "of NCCL do without",
+    ),
+)
 CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
 """Errors of ranks that do not reach each other."""
 CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
@@ -53,40 +65,47 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     of_driver: what the driver reports of GPUs in the same log, the worst first: causes of what CUDA reports.
     """
     ends = log.ends
-    causes = _causes(log, ends)
+    sightings = [_in_context(log, seen) for seen in log.sightings.values()]
+    causes = _causes(sightings, ends)
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
     candidates, order = in_time(_candidates(causes))
     first = next(iter(candidates), None)
     faulty = next((Cause(one.id, one.subject) for one in of_driver), None)
     cause = faulty or (_as_cause(first) if first else None)
-    for seen in _in_order(log, candidates):
+    for seen in _in_order(sightings, candidates):
         if own := _own_cause(seen, known, faulty):
             yield _consequence(seen, own)
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
             yield _finding(seen, _level(log, seen, causes), order if seen is first else "")
-    if cause is None and not any(_tells(seen) for seen in log.sightings.values()):
-        yield from (_end(text) for text in ends if not (log.sightings and _says_no_more(text)))
+    if cause is None and not any(map(_tells, sightings)):
+        yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
 
 
-def _causes(log: Log, ends: Sequence[str]) -> list[Sighting]:
+def _in_context(log: Log, seen: Sighting) -> Sighting:
+    """A device that /sys does not show is the fault of a topology file only where there is one."""
+    known = log.bootstraps or log.networks or log.devices
+    if seen.entry.card is TOPO_FILE_STALE and known and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
+        return replace(seen, entry=NOT_IN_SYS)
+    return seen
+
+
+def _causes(sightings: Sequence[Sighting], ends: Sequence[str]) -> list[Sighting]:
     """What may stand for itself. A suspect does where ranks fail to connect, and nothing else is known to fail."""
-    sure = [seen.entry for seen in log.sightings.values() if not seen.entry.pattern.suspect]
+    sure = [seen.entry for seen in sightings if not seen.entry.pattern.suspect]
     failed = {card.id for card, pattern in sure if pattern.level is Level.FAIL and not pattern.follows}
     connect = {card.id for card, _ in sure} & CONNECTING or any(CONNECTS.search(text) for text in ends)
     suspicious = connect and failed <= CONNECTING
     return [
-        seen
-        for seen in log.sightings.values()
-        if not seen.entry.pattern.follows and (suspicious or not seen.entry.pattern.suspect)
+        seen for seen in sightings if not seen.entry.pattern.follows and (suspicious or not seen.entry.pattern.suspect)
     ]
 
 
-def _in_order(log: Log, first: Sequence[Sighting]) -> list[Sighting]:
+def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
     """All errors: some first, and last what a program says of any failure."""
     ahead = {*map(id, first)}
-    rest = [seen for seen in log.sightings.values() if id(seen) not in ahead]
+    rest = [seen for seen in sightings if id(seen) not in ahead]
     return [*first, *sorted(rest, key=lambda seen: seen.entry.card is JOB_FAILED)]
 
 
