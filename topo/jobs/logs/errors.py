@@ -70,8 +70,9 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
     candidates, order = in_time(_candidates(causes))
     first = next(iter(candidates), None)
-    faulty = next((Cause(one.id, one.subject) for one in of_driver), None)
-    cause = faulty or (_as_cause(first) if first else None)
+    worst = next(iter(of_driver), None)
+    faulty = Cause(worst.id, worst.subject) if worst else None
+    cause = _as_cause(first) if first and (worst is None or worst.level is not Level.FAIL) else faulty
     for seen in _in_order(sightings, candidates):
         if own := _own_cause(seen, known, faulty):
             yield _consequence(seen, own)
