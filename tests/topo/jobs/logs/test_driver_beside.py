@@ -17,7 +17,7 @@ SXID = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Fatal, Link 32 egress 
 CRASH = "gpu-2:99:201 [4] include/alloc.h:39 NCCL WARN Cuda failure 719 'unspecified launch failure'\n"
 LOST = "gpu-2:99:201 [4] init.cc:39 NCCL WARN Cuda failure 100 'no CUDA-capable device is detected'\n"
 PEER = "gpu-1:98:201 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer gpu-2<51044>\n"
-TIMEOUT = "[rank0]:[E1105 10:31:00.1 x.cpp:5] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)\n"
+TIMEOUT = "[rank0]:[E1105 10:31:00.1 x.cpp:5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)\n"
 SHM = "gpu-1:98:201 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n"
 
 
