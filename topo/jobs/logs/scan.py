@@ -27,7 +27,7 @@ OTHER = (
     rb"|hipErr|SIG(?:KILL|BUS)|oom_kill|OOM|Out [Oo]f|code = -|xit ?code|clients joined|cannot connect"
     rb"|imed out|10d store|got 0 bytes|not loaded|refused|resolv|not (?:known|found)|gai err|undefined symbol|in use"
     rb"|died|process identifier|TCP con|SIG(?:HUP|SEGV)|signal|DUE TO|due to|victed|HIP|hip|Segm|emporarily"
-    rb"|fault by|nable to |GPU Hang|ess than|unreach"
+    rb"|fault by|nable to |GPU Hang|ess than|unreach|rror in|of bounds"
     rb"|Transport retry|<warn>|rror:|\] [\w./+-]+:\d+ WARN |\] INFO %s)"
 )
 """The words of other programs, those of NCCL whose header was lost in copying, and the headers of 2.0 to 2.3, which did

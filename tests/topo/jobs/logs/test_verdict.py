@@ -20,6 +20,7 @@ TIMEOUT = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNu
 AFTER = (
     "a:1:1 [0] proxy.cc:1 NCCL WARN Socket recv failed while polling for opId=0x7f\n"
     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+    "# Out of bounds values : 248 FAILED\n"
 )
 
 
