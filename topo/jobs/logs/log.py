@@ -210,7 +210,7 @@ class Log:
             self._take_all(raw)
 
     def _take_all(self, raw: bytes) -> None:
-        if KERNEL_EVENT.search(raw):
+        if b"Xid" in raw and KERNEL_EVENT.search(raw):
             return  # it is judged as such
         for message in messages(raw):
             if message.level:
