@@ -112,7 +112,7 @@ HOST_MEMORY_FULL = Card(
     patterns=(
         Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
-            r"|(?<!rem allocator\] )allocation failed"
+            r"|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
             r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
             FAIL,
@@ -188,7 +188,7 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"uncorrectable (?:ECC|NVLink)|NVLink (?:error|was detected)|fallen off the bus|GPU is lost"
+            r"uncorrectable (?:ECC|NVLink)|(?<!Add )NVLink (?:error|was detected)|fallen off the bus|GPU is lost"
             r"|hardware stack error|reason *: ?GPU Hang",
             FAIL,
             "the GPU itself reports an error",

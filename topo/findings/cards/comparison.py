@@ -57,7 +57,7 @@ NODES_DIFFER = Card(
             "communicators in another order, or a fault of the release with parts of a communicator (2.20.5 has one)",
         ),
         Pattern(
-            r"[Mm]ismatched NCCL version|mixed local Net device counts|has a different number of devices"
+            r"[Mm]ismatched NCCL version|mixed local \w+ device counts|has a different number of devices"
             r"|must have the same (?:GPU|number)",
             FAIL,
             "ranks disagree on releases or numbers of NICs",

@@ -81,6 +81,12 @@ RANKS_MISSING = Card(
             follows=True,
         ),
         Pattern(
+            r"mismatch in (?:info from procs|rank count)",
+            FAIL,
+            "ranks disagree on how many they are: processes of two jobs met at one address, or a rank was started with "
+            "other numbers",
+        ),
+        Pattern(
             r"has already checked in|[Bb]ootstrap.*ranks? .*(?:twice|already)",
             FAIL,
             "two processes have one rank number",

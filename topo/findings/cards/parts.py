@@ -42,6 +42,17 @@ LINK_LAYERS_MIXED = Card(
     ),
     remedy="name the ports of one kind in NCCL_IB_HCA (^ in front leaves the named ports out), the same on every node",
     sure="ibstat: Link layer of each port; railgauge env",
+    shows=(
+        "transport/net_ib.cc:1100 NCCL WARN NET/IB : Remote RoCE device is incompatible with the local "
+        "[0]mlx5_0:1/IB. Try selecting NICs of only one link type using NCCL_IB_HCA",
+    ),
+    patterns=(
+        Pattern(
+            r"Remote \S+ device is incompatible with the local",
+            FAIL,
+            "an InfiniBand port of one node was paired with a RoCE port of another",
+        ),
+    ),
 )
 RDMA_ACCESS_REFUSED = Card(
     id="rdma-access-refused",
@@ -249,9 +260,9 @@ INVALID_USAGE = Card(
             r"initialized via"
             r"|should be (?:positive|in)|must (?:be|pass)|before the previous operation|invalig|illegal to|not "
             r"within valid range|cannot be captured|is NULL|too old\b|backwards compatible|too many async"
-            r"|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|cannot be called"
+            r"|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|[mM](?:in|ax)CTAs|splitShare|cannot be called"
             r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev"
-            r"|uninitialized)",
+            r"|uninitialized|to self without a matching|ncclRedOp|captured by the same graph|FP8 reduction)",
             FAIL,
             "the program calls NCCL in a way that is not allowed",
             general=2,
@@ -289,7 +300,7 @@ SOCKET_FAILED = Card(
     shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
     patterns=(
         Pattern(
-            r"(?i:socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
+            r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
             r"|network address|unique ?id|wrong magic)",
             FAIL,
             "NCCL's sockets between ranks fail",

@@ -182,7 +182,7 @@ GID_TABLE_HOLES = Card(
     shared_with=("gid-index-invalid", "verbs-device-missing"),
     patterns=(
         Pattern(
-            r"read failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed",
+            r"(?:read|open) failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed",
             FAIL,
             "an entry of a GID table cannot be read, as in a pod whose table has holes",
         ),

@@ -117,6 +117,11 @@ FAULTS = {
         "NCCL WARN ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2)"
     ],
     "ports-blocked": ["include/socket.h:360 WARN Call to connect failed : Connection timed out"],
+    "topology-unusable": ["graph/topo.cc:12 NCCL WARN Add NVLink error : could not find GPU 17"],
+    "link-layers-mixed": ["NCCL WARN NET/IB : Remote RoCE device is incompatible with the local [0]mlx5_0:1/IB. Try"],
+    "invalid-usage": ["init.cc:9 NCCL WARN ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER"],
+    "ranks-missing": ["bootstrap.cc:9 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 16"],
+    "topo-file-faulty": ["graph/xml.cc:9 NCCL WARN XML Topology has wrong version 2, 1 needed"],
 }
 
 
