@@ -31,7 +31,7 @@ TABLES: dict[str, tuple[Callable[[], Iterable[Card]], tuple[str, ...]]] = {
     "topo lint": (lambda: [rule.card for rule in KNOWN], ("id", "levels", "what", "remedy")),
     "graph lint": (lambda: in_area(Area.GRAPH_FILE), ("id", "levels", "what", "remedy")),
     "log": (
-        lambda: [card for area in (Area.LOGS, Area.CALLS, Area.PARTS) for card in in_area(area)],
+        lambda: [card for area in (Area.LOGS, Area.JOBS, Area.CALLS, Area.PARTS) for card in in_area(area)],
         ("id", "levels", "what"),
     ),
     "hang": (lambda: in_area(Area.HANG), ("id", "levels", "what", "more")),

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.log.job_files import RECORD, begin, logs
+from railgauge.cli.log.job_files import RECORD, begin, logs, logs_in
 from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.named_files import named_files
+from railgauge.topo.files.compression import is_archive
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def explain(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="NCCL's logs of one or more ranks: files, .gz, .zst, a folder, - (stdin); or a flight record.",
+            help="NCCL's logs of one or more ranks: files, .gz, .zst, tar, a folder, - (stdin); or a flight record.",
         ),
     ],
     source: OtherMachine = None,
@@ -52,7 +53,7 @@ def explain(
         if RECORD.match(first):
             _record(content, names[0], as_json=as_json)
             return
-        contents: Iterable[Iterable[bytes]] = [content]
+        contents: Iterable[Iterable[bytes]] = logs_in(first, content, names[0]) if is_archive(first) else [content]
     else:
         contents = logs(names, files)
     _log(contents, names, source, save, detail, as_json=as_json, fail_on=fail_on)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import InputError
+from railgauge.topo.files.archive_members import members
 from railgauge.topo.files.compression import is_archive
 from railgauge.topo.files.input_file import blocks
 
@@ -18,7 +19,10 @@ ENOUGH = 512  # bytes that distinguish a record from a log whose lines are JSON,
 
 def begin(path: str) -> tuple[bytes, Iterator[bytes]]:
     """The first bytes of a file, and its whole content as blocks."""
-    content = blocks(path, lambda cut: tell(f"railgauge: WARN {cut}"))
+    return _begun(blocks(path, lambda cut: tell(f"railgauge: WARN {cut}")))
+
+
+def _begun(content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     first = next(content, b"")
     while 0 < len(first) < ENOUGH and (more := next(content, b"")):
         first += more
@@ -39,10 +43,26 @@ def logs(names: Iterable[str], given: Iterable[str]) -> Iterator[Iterable[bytes]
                 raise
             tell(f"railgauge: {error}: left out")
             continue
-        if other := _other_kind(first):
-            tell(f"railgauge: {path}: {other}")
+        yield from logs_in(first, content, path)
+
+
+def logs_in(first: bytes, content: Iterator[bytes], path: str) -> Iterator[Iterable[bytes]]:
+    """The log that a file is, or those in an archive, by the first bytes of its content."""
+    for name, begun, member in _files(first, content, path):
+        if other := _other_kind(begun):
+            tell(f"railgauge: {name}: {other}")
         else:
-            yield content
+            yield member
+
+
+def _files(first: bytes, content: Iterator[bytes], path: str) -> Iterator[tuple[str, bytes, Iterator[bytes]]]:
+    """Name, first bytes and content of a file, or of each in an archive."""
+    if not is_archive(first):
+        yield path, first, content
+        return
+    for name, member in members(content, path):
+        begun, whole = _begun(member)
+        yield name, begun, whole
 
 
 def _other_kind(first: bytes) -> str:

@@ -38,6 +38,7 @@ class Area(StrEnum):
     LINKS = "measured links"
     TRAFFIC = "traffic of links"
     LOGS = "logs of jobs"
+    JOBS = "jobs that do not start, or are ended"
     CALLS = "calls that fail in a job"
     PARTS = "parts of a job that report errors"
     HANG = "jobs that hang"
@@ -50,6 +51,7 @@ class Pattern(NamedTuple):
     regex: what a line must contain. meaning: what it says, in plain words. common: other programs use the same
     words, so that only NCCL's own lines count. general: it counts only if no less general pattern matches; 1 for words
     of several causes, 2 for a part of NCCL. follows: such lines follow from another fault, if the log has one.
+    suspect: harmless by itself, and the likely cause where the ranks then fail to connect.
     """
 
     regex: str
@@ -58,6 +60,7 @@ class Pattern(NamedTuple):
     common: bool = False
     general: int = 0
     follows: bool = False
+    suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,6 +4,7 @@
 import gzip
 import json
 import subprocess
+import tarfile
 
 import pytest
 from tests.cli.command import clean_environment, command, in_process, run
@@ -164,6 +165,23 @@ def test_a_packed_log_is_read(tmp_path):
     path = tmp_path / "job.log"
     path.write_bytes(gzip.compress(FULL_SHM.encode()))
     assert "shm-too-small" in in_process("log", "explain", str(path)).stdout
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_archive_of_a_job_is_as_its_folder(tmp_path, inside):
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / "a.out.gz").write_bytes(gzip.compress(FULL_SHM.encode()))
+    (job / "b.out").write_text(NO_GDR)
+    (job / "trace_0").write_bytes(b"\x80\x02}q\x00.")
+    folder = tmp_path / "given"
+    folder.mkdir()
+    with tarfile.open(folder / "job.tar.gz", "w:gz") as tar:
+        tar.add(job, "job")
+    given = str(folder) if inside else str(folder / "job.tar.gz")
+    packed, plain = (in_process("log", "explain", name, "--json") for name in (given, str(job)))
+    assert json.loads(packed.stdout) == json.loads(plain.stdout)
+    assert "job.tar.gz/job/trace_0: a flight record" in packed.stderr
 
 
 def test_a_file_given_by_name_that_cannot_be_read_is_bad_input(tmp_path):

@@ -118,7 +118,7 @@ def test_every_card_is_reported_by_somebody():
     silent = {name for module, name in constants() - used}
     by_patterns = {
         card.id.upper().replace("-", "_")
-        for area in (Area.LOGS, Area.CALLS, Area.PARTS)
+        for area in (Area.LOGS, Area.JOBS, Area.CALLS, Area.PARTS)
         for card in in_area(area)
         if card.patterns
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that fail in NCCL, RCCL and the programs around them, as their logs show (`log explain`)."""
 
-from railgauge.topo.findings.card import FAIL, WARN, Card, Pattern
+from railgauge.topo.findings.card import FAIL, INFO, WARN, Card, Pattern
 
 CUDA_ARCH_MISSING = Card(
     id="cuda-arch-missing",
@@ -28,7 +28,7 @@ CUDA_ARCH_MISSING = Card(
 CUDA_START_FAILED = Card(
     id="cuda-start-failed",
     title="CUDA or HIP does not start in the process",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about=(
         "The driver's library is not found, or starts no context: the process was forked after CUDA was used, sees "
         "no GPU, "
@@ -48,14 +48,21 @@ CUDA_START_FAILED = Card(
         Pattern(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
-            r"|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable "
-            r"devices",
+            r"|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
+            r"|Found no NVIDIA driver|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
-            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open|PFN functions not found"
-            r"|Retrieve \S+ (?:version \d+ )?failed with|cuDriverGetVersion failed|Failed to load ROCr"
+            r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device|/dev/kfd|No HIP GPUs are available"
+            r"|ROCk module is NOT loaded",
+            FAIL,
+            "HIP finds no usable GPU: the container needs /dev/kfd and /dev/dri, and the user the groups video and "
+            "render",
+        ),
+        Pattern(
+            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open"
+            r"|cuDriverGetVersion failed|Failed to load ROCr"
             r"|libamdhip64\S*: cannot",
             FAIL,
             "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",
@@ -84,7 +91,8 @@ GPU_MEMORY_FULL = Card(
     shows=("include/alloc.h:204 NCCL WARN Cuda failure 2 'out of memory'",),
     patterns=(
         Pattern(
-            r"(?:[Cc]uda|CUDA|HIP|hip).*out of memory|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc"
+            r"(?:[Cc]uda|CUDA|HIP|hip).*(?:out of memory|OUT_OF_MEMORY|OutOfMemory)|[Cc]uda failure 2\b"
+            r"|Failed to CUDA (?:m|c)alloc|RESOURCE_EXHAUSTED: Out of memory|Free memory on device.*less than"
             r"|(?<!ray\.exceptions\.)OutOfMemoryError",
             FAIL,
             "no memory left on a GPU",
@@ -94,7 +102,7 @@ GPU_MEMORY_FULL = Card(
 HOST_MEMORY_FULL = Card(
     id="host-memory-full",
     title="Host memory cannot be allocated",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="malloc, mmap or the allocation of page-locked memory failed in a rank.",
     remedy=(
         "check the memory limit of the container or cgroup and other load on the host; dmesg shows what was killed"
@@ -103,7 +111,8 @@ HOST_MEMORY_FULL = Card(
     shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
     patterns=(
         Pattern(
-            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate|allocation failed"
+            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
+            r"|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
             r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
             FAIL,
@@ -119,63 +128,13 @@ HOST_MEMORY_FULL = Card(
             "a process was killed because host memory, or its limit for the job, is full",
         ),
         Pattern(
-            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|exit(?:ed with)? code:? 137\b",
+            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|exit(?:ed with)? code:? 137\b"
+            r"|killed by signal: Killed|exited on signal 9\b",
             FAIL,
             "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",
-            general=1,
             follows=True,
         ),
     ),
-)
-PORT_IN_USE = Card(
-    id="port-in-use",
-    title="The port of a job's rendezvous is taken by another process",
-    levels=(FAIL,),
-    about="Rank 0 of a PyTorch job listens on MASTER_PORT (29500 unless set); a second job of the node needs another.",
-    remedy="end what is left of an earlier job, or give each job of a node its own port (torchrun --master-port)",
-    sure="ss -ltnp 'sport = :29500'",
-    shows=("[c10d] The server socket has failed to listen on any local network address.",),
-    patterns=(
-        Pattern(
-            r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE",
-            FAIL,
-            "rank 0 cannot listen on its port: another process has it",
-        ),
-    ),
-    links=("https://github.com/pytorch/pytorch/issues/73320",),
-)
-RANKS_MISSING = Card(
-    id="ranks-missing",
-    title="Ranks did not start or did not join, or two have one number",
-    levels=(FAIL,),
-    about=(
-        "The ranks of a job find each other through a store (TCPStore, rendezvous) or NCCL's bootstrap. Those that are "
-        "there wait for the others: these failed earlier, were not started, or ask another address."
-    ),
-    remedy=(
-        "compare the number of nodes and ranks with what was started, MASTER_ADDR, MASTER_PORT and the rank numbers on "
-        "all nodes; then read the logs of the ranks that are not there"
-    ),
-    shows=("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined.",),
-    patterns=(
-        Pattern(
-            r"Barrier timed out.*task names"
-            r"|waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out",
-            FAIL,
-            "not all ranks joined the job's store in time",
-        ),
-        Pattern(
-            r"store->get\(.*got error: (?:[Ss]ocket [Tt]imeout|.*[Tt]imeout after|.*timed out)",
-            FAIL,
-            "rank 0 of a group did not give the others NCCL's id in time: it has not come that far",
-        ),
-        Pattern(
-            r"has already checked in|[Bb]ootstrap.*ranks? .*(?:twice|already)",
-            FAIL,
-            "two processes have one rank number",
-        ),
-    ),
-    links=("https://github.com/pytorch/pytorch/issues/90759",),
 )
 SHM_REGISTER_FAILED = Card(
     id="shm-register-failed",
@@ -204,7 +163,7 @@ SHM_REGISTER_FAILED = Card(
 CUDA_FAILURE = Card(
     id="cuda-failure",
     title="A call of CUDA or HIP failed",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about=(
         "Errors of CUDA come late: an illegal access or a launch failure may be of any kernel that ran before, of the "
         "program or of NCCL. The text in quotes is CUDA's."
@@ -221,7 +180,7 @@ CUDA_FAILURE = Card(
     ),
     patterns=(
         Pattern(
-            r"Invalid access of peer GPU memory"
+            r"Invalid access of peer GPU memory|Memory access fault by GPU"
             r"|illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
             r"instruction",
             FAIL,
@@ -229,10 +188,17 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"uncorrectable ECC|NVLink (?:error|was detected)|fallen off the bus|GPU is lost|hardware stack error",
+            r"uncorrectable (?:ECC|NVLink)|(?<!Add )NVLink (?:error|was detected)|fallen off the bus|GPU is lost"
+            r"|hardware stack error|reason *: ?GPU Hang",
             FAIL,
             "the GPU itself reports an error",
-            common=True,
+        ),
+        Pattern(
+            r"C(?:uda|UDA) (?:failure|error).*operation not supported",
+            FAIL,
+            "the driver does not support a call of CUDA here: a virtual GPU (vGPU) without unified memory, WSL, or a "
+            "driver older than this CUDA",
+            general=1,
         ),
         Pattern(
             r"hipIpc|cudaIpc|CUDA IPC|IPC handle|cuMemImport|cuMemExport|cuMemMap|ncclCuMem|cuIpc",

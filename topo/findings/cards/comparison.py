@@ -43,7 +43,8 @@ NODES_DIFFER = Card(
     patterns=(
         Pattern(
             r"[Cc]ollective mismatch|[Mm]ismatched collective|(?<!received )\b\d+ bytes instead of \d+"
-            r"|posted incorrect receive info|symmetric registration check failed",
+            r"|posted incorrect receive info|symmetric registration check failed|mismatch between collectives on ranks"
+            r"|same model across all ranks",
             FAIL,
             "ranks disagree on the size of a collective: they call different collectives, sizes or types, or in "
             "another "
@@ -56,7 +57,7 @@ NODES_DIFFER = Card(
             "communicators in another order, or a fault of the release with parts of a communicator (2.20.5 has one)",
         ),
         Pattern(
-            r"[Mm]ismatched NCCL version|mixed local Net device counts|has a different number of devices"
+            r"[Mm]ismatched NCCL version|mixed local \w+ device counts|has a different number of devices"
             r"|must have the same (?:GPU|number)",
             FAIL,
             "ranks disagree on releases or numbers of NICs",

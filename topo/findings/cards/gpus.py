@@ -32,6 +32,11 @@ DRIVER_MISMATCH = Card(
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
         ),
+        Pattern(
+            r"PFN functions not found|Retrieve \S+ (?:version \d+ )?failed with",
+            WARN,
+            "the driver lacks functions that this NCCL would use: it is older than the CUDA that NCCL was built with",
+        ),
     ),
     links=("https://github.com/NVIDIA/nvidia-docker/issues/1447",),
 )

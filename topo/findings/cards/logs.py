@@ -13,10 +13,19 @@ PEER_LOST = Card(
     patterns=(
         Pattern(
             r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError"
-            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes",
+            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
+            r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
             "another rank ended or was killed: its own log says why",
             common=True,
+            follows=True,
+        ),
+        Pattern(
+            r"remote process exited or there was a network error|A worker died or was killed|worker process has died"
+            r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly",
+            FAIL,
+            "another rank ended or was killed: its own log says why",
+            general=1,
             follows=True,
         ),
     ),
@@ -31,7 +40,8 @@ COLLECTIVE_TIMEOUT = Card(
     patterns=(
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
-            r"stuck|ProcessGroup\w+ watchdog hang",
+            r"stuck|ProcessGroup\w+ watchdog hang"
+            r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
             follows=True,
@@ -52,6 +62,25 @@ RUN_SLOWER = Card(
     about="The average bandwidths of several runs of nccl-tests in one log, or in several, are compared.",
     remedy="compare their machines with railgauge topo diff; a VM without topology shows as vm-flat-topology",
     hints=("# Avg bus bandwidth    : 48.51",),
+)
+RESULTS_WRONG = Card(
+    id="results-wrong",
+    title="nccl-tests found wrong results: data was damaged on its way",
+    levels=(FAIL,),
+    about=(
+        "nccl-tests compares what each rank received with what it should have. Differences come from copies between "
+        "GPUs that an IOMMU or ACS turns astray, faulty memory or links, and faults of a driver or release."
+    ),
+    remedy=(
+        "train nothing on these GPUs; repeat with NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC and NCCL_PROTO=Simple, "
+        "one at a time, to see which path it is; check IOMMU and ACS, ECC counts, NVLink errors and the driver"
+    ),
+    sure="all_reduce_perf -b 8 -e 1G -f 2 -c 1 on one node, then on two; railgauge check",
+    shows=("# Out of bounds values : 248 FAILED",),
+    patterns=(
+        Pattern(r"Out of bounds values : [1-9]\d* FAILED", FAIL, "nccl-tests received other data than was sent"),
+    ),
+    links=("https://github.com/NVIDIA/nccl-tests/issues/7",),
 )
 RAS_PORT_TAKEN = Card(
     id="ras-port-taken",
@@ -75,4 +104,75 @@ OTHER_WARNING = Card(
     about="NCCL printed a line at level WARN in words that no card has.",
     remedy="search NCCL's issues for its words; earlier lines in the same rank's log may say more",
     shows=("NCCL WARN words that no release had before",),
+)
+NCCL_ABORTING = Card(
+    id="nccl-aborting",
+    title="Parts of NCCL report that another part, or another rank, failed",
+    levels=(INFO, FAIL),
+    about="Threads and ranks that wait for one that failed report it too; only the first error in time is the cause.",
+    remedy="find the first WARN in time, over the logs of all ranks; it is not in this log if nothing else was found",
+    shows=(
+        "proxy.cc:1300 NCCL WARN Socket recv failed while polling for opId=0x7f",
+        "proxy.cc:1500 NCCL WARN [Proxy Service 3] Failed to execute operation Connect from rank 3, retcode 2",
+    ),
+    patterns=(
+        Pattern(
+            r"C(?:uda|UDA) (?:failure|error).*driver shutting down",
+            FAIL,
+            "a thread of NCCL still ran while its process ended",
+            follows=True,
+        ),
+        Pattern(
+            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
+            r"type from"
+            r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "
+            r"encountered a fatal"
+            r"|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError|ncclProxy(?:Call|Client)\w* call"
+            r"|ncclProxyClient"
+            r"|Accept failed|closing (?:message queue|connection)|cleanup (?:callback|comm)|socket progress error"
+            r"|Your program may be hanging|\[Rem Allocator\]|before the previous operation returned ncclSuccess"
+            r"|NCCL error was detected elsewhere",
+            FAIL,
+            "a part of NCCL reports that another part or rank failed",
+            general=1,
+            follows=True,
+        ),
+    ),
+)
+JOB_FAILED = Card(
+    id="job-failed",
+    title="The log ends in an error, or a program reports one",
+    levels=(INFO, WARN, FAIL),
+    about=(
+        "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the "
+        "cause: it "
+        "stands in an earlier line, or in the log of another rank."
+    ),
+    remedy=(
+        "collect the logs of all ranks with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE=nccl.%h.%p, and dmesg of the nodes; "
+        "read the first error in time; railgauge log explain takes the folder of all"
+    ),
+    shows=(
+        "run.cu:99: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details)'",
+    ),
+    patterns=(
+        Pattern(
+            r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|exit(?:ed with)? code:? 139\b"
+            r"|exited on signal 11\b|Caught signal 11|Segmentation fault",
+            FAIL,
+            "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
+            follows=True,
+        ),
+        Pattern(
+            r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError"
+            r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error"
+            r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
+            r"|ncclCommAbort"
+            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",
+            FAIL,
+            "a program reports that NCCL or a rank failed",
+            general=1,
+            follows=True,
+        ),
+    ),
 )

@@ -41,14 +41,31 @@ SOCKET_IFNAME_VIRTUAL = Card(
         "NCCL WARN socketPollConnect: Connect to 172.17.0.1<56849> returned 113(No route to host)",
         "NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>",
     ),
-    shared_with=("ports-blocked",),
     hints=("NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>",),
     patterns=(
         Pattern(
-            r"[Gg]loo connectFullMesh failed.*no error",
+            r"[Gg]loo.*(?:no error|remote=\[(?:127\.|::1\]))|gloo/transport.*connect \[(?:127\.|::1\])",
             FAIL,
             "gloo's ranks could not connect: an interface, or what the host's name resolves to (127.0.1.1 in "
             "/etc/hosts), does not reach the others; GLOO_SOCKET_IFNAME chooses it",
+        ),
+        Pattern(
+            r"Unable to resolve hostname to a \(local\) address",
+            FAIL,
+            "gloo uses the loopback address, as the host's own name resolves to none of its addresses; "
+            "GLOO_SOCKET_IFNAME chooses an interface",
+            suspect=True,
+        ),
+        Pattern(
+            r"(?:[Cc]onnect|dest_addr).*\b172\.17\.\d{1,3}\.\d{1,3}\b.*(?:refused|No route|timed out|unreachable)",
+            FAIL,
+            "a rank connects to an address of docker's bridge (172.17.0.0/16), which every host has for itself",
+        ),
+        Pattern(
+            r"received unexpected process identifier|accepted a TCP connection from what appears",
+            FAIL,
+            "Open MPI connects over an interface on which several hosts have one address, such as docker0 or virbr0: "
+            "name the network that all nodes share (--mca btl_tcp_if_include 10.0.0.0/24)",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/913", "https://github.com/NVIDIA/nccl/issues/286"),
@@ -68,15 +85,22 @@ SOCKET_IFNAME_NOMATCH = Card(
     shows=("NCCL WARN Bootstrap : no socket interface found", "NCCL WARN NET/Socket : no interface found"),
     patterns=(
         Pattern(
-            r"(?i:no (?:socket |IP |usable listening )?interface found|Socket creation failed"
+            r"(?i:no (?:socket |IP |usable listening )?interface found|Socket creation failed : Address family"
             r"|failed to find .*interface)",
             FAIL,
             "NCCL finds no interface to connect to the other ranks",
         ),
         Pattern(
+            r"\bbind\b.*Cannot assign requested address",
+            FAIL,
+            "the address that a rank chose for itself is not one of its host's interfaces",
+            common=True,
+        ),
+        Pattern(
             r"(?:address|family \d+)\b.* is neither AF_INET",
             FAIL,
-            "a rank was given an invalid address: a peer found no interface, as NCCL_SOCKET_IFNAME names none there",
+            "a rank was given an invalid address: a peer found no interface, as NCCL_SOCKET_IFNAME names none there, "
+            "or is of another release of NCCL",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/177",),
@@ -124,7 +148,8 @@ RAIL_UNREACHABLE = Card(
             follows=True,
         ),
         Pattern(
-            r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)",
+            r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)"
+            r"|ibv_create_ah\b.*failed",
             FAIL,
             "a NIC has no route to the GID of its peer",
         ),
@@ -182,19 +207,29 @@ PORTS_BLOCKED = Card(
     ),
     patterns=(
         Pattern(
-            r"No route to host|Connection refused|Software caused connection abort"
+            r"No route to host|Software caused connection abort"
             r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
             FAIL,
             "a rank cannot connect to another one's port",
             common=True,
-            general=True,
+            general=1,
         ),
         Pattern(
-            r"[Gg]loo.*[Cc]onnect timeout|Connect to \S+<\d+> failed|to the C10d store has failed"
+            r"Connection refused|returned 111\b",
+            FAIL,
+            "nothing listens at another rank's port: that rank has ended or not started, the address is another "
+            "host's, or a firewall rejects",
+            common=True,
+            general=1,
+        ),
+        Pattern(
+            r"[Gg]loo.*(?:[Cc]onnect timeout|connect.*refused)|UCX +ERROR.*(?:refused|No route|timed out)"
+            r"|Connect to \S+<\d+> failed|to the C10d store has failed|failed to TCP connect to a peer MPI"
+            r"|processes are unable to reach each other"
             r"|unable to complete a TCP connection|ssh: connect to host .*(?:refused|timed out|No route)",
             FAIL,
             "a rank cannot connect to another one's port",
-            general=True,
+            general=1,
         ),
     ),
     links=("https://github.com/sgl-project/sglang/issues/3820", "https://github.com/NVIDIA/nccl-tests/issues/162"),

@@ -99,7 +99,8 @@ IMEX_MISSING = Card(
     hints=("NCCL INFO comm 0x7f10 rank 0 nRanks 72 nNodes 18 localRanks 4 localRank 0 MNNVL 0",),
     patterns=(
         Pattern(
-            r"CUDA_ERROR_NOT_PERMITTED|Cuda failure 800\b|IMEX",
+            r"CUDA_ERROR_NOT_PERMITTED|Cuda failure 800\b|IMEX"
+            r"|\bC(?:u|UDA) (?:failure|error): .?operation not permitted",
             FAIL,
             "memory cannot be shared between nodes over NVLink",
         ),

@@ -42,6 +42,17 @@ LINK_LAYERS_MIXED = Card(
     ),
     remedy="name the ports of one kind in NCCL_IB_HCA (^ in front leaves the named ports out), the same on every node",
     sure="ibstat: Link layer of each port; railgauge env",
+    shows=(
+        "transport/net_ib.cc:1100 NCCL WARN NET/IB : Remote RoCE device is incompatible with the local "
+        "[0]mlx5_0:1/IB. Try selecting NICs of only one link type using NCCL_IB_HCA",
+    ),
+    patterns=(
+        Pattern(
+            r"Remote \S+ device is incompatible with the local",
+            FAIL,
+            "an InfiniBand port of one node was paired with a RoCE port of another",
+        ),
+    ),
 )
 RDMA_ACCESS_REFUSED = Card(
     id="rdma-access-refused",
@@ -126,7 +137,8 @@ EFA_PROVIDER_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"NET/OFI .*(?:provider|fi_getinfo)|provider \w+ output empty list|No eligible providers|No plugin .*ofi",
+            r"NET/OFI .*(?:provider|fi_getinfo)|provider \w+ output empty list|No eligible providers|No plugin .*ofi"
+            r"|Failed to initialize .*libfabric",
             FAIL,
             "libfabric offers no provider for EFA: device, driver or library is missing",
         ),
@@ -169,6 +181,12 @@ PLUGIN_FAILED = Card(
         "argument",
     ),
     patterns=(
+        Pattern(
+            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
+            FAIL,
+            "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
+            "traffic from and to itself pass, in both directions, as EFA needs",
+        ),
         Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
             r"|UCX  ?(?:ERROR|WARN|FATAL)"
@@ -242,9 +260,9 @@ INVALID_USAGE = Card(
             r"initialized via"
             r"|should be (?:positive|in)|must (?:be|pass)|before the previous operation|invalig|illegal to|not "
             r"within valid range|cannot be captured|is NULL|too old\b|backwards compatible|too many async"
-            r"|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|cannot be called"
+            r"|ncclComm\w+ ?:|ncclGroup|pass NULL|is not allowed|[mM](?:in|ax)CTAs|splitShare|cannot be called"
             r"|may only be called|not supported|unsupported|while capturing|in the same group|exceeds ndev"
-            r"|uninitialized)",
+            r"|uninitialized|to self without a matching|ncclRedOp|captured by the same graph|FP8 reduction)",
             FAIL,
             "the program calls NCCL in a way that is not allowed",
             general=2,
@@ -257,7 +275,7 @@ SYSTEM_CALL_FAILED = Card(
     levels=(FAIL,),
     about="The line names the call and the reason that the kernel gives.",
     remedy="look at the reason in the line: limits (ulimit -a), rights of the container, space of a file system",
-    shows=("proxy.cc:1600 NCCL WARN Call to pthread_create failed : Resource temporarily unavailable",),
+    shows=("proxy.cc:1600 NCCL WARN Call to fcntl failed : Bad file descriptor",),
     patterns=(
         Pattern(
             r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap"
@@ -282,7 +300,7 @@ SOCKET_FAILED = Card(
     shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
     patterns=(
         Pattern(
-            r"(?i:socket|bootstrap|\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
+            r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
             r"|network address|unique ?id|wrong magic)",
             FAIL,
             "NCCL's sockets between ranks fail",
@@ -341,60 +359,6 @@ NCCL_INTERNAL = Card(
             FAIL,
             "a check inside NCCL failed",
             general=2,
-        ),
-    ),
-)
-NCCL_ABORTING = Card(
-    id="nccl-aborting",
-    title="Parts of NCCL report that another part, or another rank, failed",
-    levels=(INFO, FAIL),
-    about="Threads and ranks that wait for one that failed report it too; only the first error in time is the cause.",
-    remedy="find the first WARN in time, over the logs of all ranks; it is not in this log if nothing else was found",
-    shows=(
-        "proxy.cc:1300 NCCL WARN Socket recv failed while polling for opId=0x7f",
-        "proxy.cc:1500 NCCL WARN [Proxy Service 3] Failed to execute operation Connect from rank 3, retcode 2",
-    ),
-    patterns=(
-        Pattern(
-            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
-            r"type from"
-            r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "
-            r"encountered a fatal"
-            r"|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError|ncclProxy(?:Call|Client)\w* call"
-            r"|ncclProxyClient"
-            r"|Accept failed|closing (?:message queue|connection)|cleanup (?:callback|comm)|socket progress error"
-            r"|Your program may be hanging",
-            FAIL,
-            "a part of NCCL reports that another part or rank failed",
-            general=1,
-            follows=True,
-        ),
-    ),
-)
-JOB_FAILED = Card(
-    id="job-failed",
-    title="The log ends in an error, or a program reports one",
-    levels=(INFO, FAIL),
-    about=(
-        "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the "
-        "cause: it "
-        "stands in an earlier line, or in the log of another rank."
-    ),
-    remedy="run with NCCL_DEBUG=WARN and read the first WARN in time, over the logs of all ranks",
-    shows=(
-        "run.cu:99: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details)'",
-    ),
-    patterns=(
-        Pattern(
-            r"Test (?:NCCL|CUDA) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError|nccl(?:Unhandled\w+"
-            r"|System|Internal|Remote)Error"
-            r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
-            r"|ncclCommAbort"
-            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",
-            FAIL,
-            "a program reports that NCCL or a rank failed",
-            general=1,
-            follows=True,
         ),
     ),
 )

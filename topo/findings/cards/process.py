@@ -28,7 +28,7 @@ SHM_TOO_SMALL = Card(
     ),
     patterns=(
         Pattern(
-            r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
+            r"posix_fallocate failed|(?:shared memory|/dev/shm|shm|</torch_).*No space left"
             r"|failed to extend|Not enough memory to write.*/dev/shm",
             FAIL,
             "/dev/shm is full",
@@ -43,7 +43,7 @@ SHM_TOO_SMALL = Card(
             r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
             r".*shm)",
             FAIL,
-            "a segment in /dev/shm was not created, most often because /dev/shm is full",
+            "a segment in /dev/shm was not made: mostly because it has no room left",
             general=1,
             follows=True,
         ),

@@ -164,7 +164,7 @@ GID_INDEX_INVALID = Card(
 GID_TABLE_HOLES = Card(
     id="gid-table-holes",
     title="A GID table has holes",
-    levels=(INFO, WARN, UNKNOWN),
+    levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "In a pod the table also has entries of other network namespaces, which read as empty; addresses that came and "
         "went leave holes too. NCCL since 2.21 skips them. Older releases, and NCCL_IB_GID_INDEX, use one index for "
@@ -182,8 +182,8 @@ GID_TABLE_HOLES = Card(
     shared_with=("gid-index-invalid", "verbs-device-missing"),
     patterns=(
         Pattern(
-            r"read failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed",
-            WARN,
+            r"(?:read|open) failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed",
+            FAIL,
             "an entry of a GID table cannot be read, as in a pod whose table has holes",
         ),
     ),

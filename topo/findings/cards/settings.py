@@ -61,7 +61,7 @@ NCCL_SETTING_INVALID = Card(
             "NCCL does not understand the value of a setting: it uses the default",
         ),
         Pattern(
-            r"\b(?:RC|N)CCL_\w+|environment|User asked for|[mM](?:in|ax)CTAs|splitShare|Invalid \S+ \d+ \(m|token"
+            r"\b(?:RC|N)CCL_(?!\w+_INITIALIZER)\w+|environment|User asked for|Invalid \S+ \d+ \(m|token"
             r"|entries except"
             r"|netGdrLevel|Setting \S+ to|capping|ignor(?:ed|ing)\b",
             WARN,

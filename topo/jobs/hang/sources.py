@@ -5,18 +5,18 @@ A file that cannot be read becomes a note, since a rank that died while it wrote
 read is that an error. Nothing of an archive is unpacked to disk.
 """
 
-import io
 import os
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.named_files import named_files
-from railgauge.topo.files.compression import BlockStream, is_archive, plain
-from railgauge.topo.files.input_file import BLOCK, blocks
+from railgauge.topo.files.archive_members import members
+from railgauge.topo.files.compression import is_archive, plain
+from railgauge.topo.files.input_file import blocks
 from railgauge.topo.files.json_value import json_value
 from railgauge.topo.jobs.hang.first_format import in_second_format
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
@@ -28,7 +28,6 @@ from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
 from railgauge.topo.jobs.hang.stacks import Stacks
 
-MOST_MEMBERS = 1 << 17
 JSON = re.compile(rb'\s*\{\s*"')
 KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
 """What begins one of the documents that are read, and no log of which each line is JSON."""
@@ -145,29 +144,12 @@ class Sources:
         self._read += 1
 
     def _archive(self, content: Iterable[bytes], path: str) -> None:
-        stream = io.BufferedReader(BlockStream(content), BLOCK)
-        try:
-            with tarfile.open(fileobj=stream, mode="r|") as tar:
-                for count, member in enumerate(tar):
-                    if count >= MOST_MEMBERS:
-                        raise InputError(f"holds more than {MOST_MEMBERS} members", path)
-                    file = tar.extractfile(member) if member.isreg() else None
-                    if file:
-                        self._guarded(self._member, _blocks_of(file), f"{path}/{member.name}")
-        except InputError:
-            raise
-        except Exception as error:  # each library has an exception of its own
-            raise InputError(f"not a readable archive: {error}", path) from error
+        for name, member in members(content, path):
+            self._guarded(self._member, member, name)
 
     def _member(self, content: Iterator[bytes], path: str) -> None:
-        content = plain(content, path)
         first = next(content, b"")
         self._file(first, chain([first], content), path)
-
-
-def _blocks_of(file: IO[bytes]) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
-        yield block
 
 
 def _whole(content: Iterable[bytes], path: str) -> bytes:

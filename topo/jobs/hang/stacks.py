@@ -41,7 +41,7 @@ THREAD = re.compile(
 PY_SPY = re.compile(r" {2,}(?P<name>[\w.<>:~$@ ]{1,200}?) \((?P<file>[^()]{1,400}?)(?::(?P<line>\d{1,7}))?\)$")
 FAULT = re.compile(r' {1,8}File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7}) in (?P<name>\S{1,200})')
 NATIVE = re.compile(
-    r"#\d{1,4} +(?:0x[0-9a-f]{1,16} (?:in |- )?)?(?P<name>[\w:~<>$@.]{1,300})(?: ?\(.*?\))?"
+    r"#\d{1,4} +(?:0x[0-9a-f]{1,16} (?:in |- )?)?(?P<name>(?:\(anonymous namespace\)|[\w:~<>$@.]){1,300})(?: ?\(.*?\))?"
     r"(?:(?: at | from | - )(?P<file>[^\s:]{1,400})(?::(?P<line>\d{1,7}))?)?"
 )
 COMMUNICATES = re.compile(
@@ -71,10 +71,18 @@ OPERATIONS = {
     "newgroup": "new_group",
     "newprocessgroup": "new_group",
     "comminit": "the start of a communicator",
+    "initncclcomm": "the start of a communicator",
+    "getncclcomm": "the start of a communicator",
+    "create": "the start of a communicator",
+    "createtcpstore": "init_process_group",
     "commsplit": "the start of a communicator",
 }
 """What a call is by the begin of its name, without namespace and underscores; the longest that fits."""
-WATCHES = re.compile(r"watchdogHandler|heartbeatMonitor|ncclProxy(?:Service|Progress)|ncclRas|rasThreadMain")
+WATCHES = re.compile(
+    r"[Ww]atchdog|[Hh]eartbeat_?[Mm]onitor|HookLoop|ncclProxy(?:Service|Progress)|ncclRas|rasThreadMain|AsyncThread"
+    r"|persistentSocket|TCPStore\w*(?:Daemon|Background)|StoreDaemon|BackgroundThread|gloo::transport::\w+::Loop"
+    r"|Reducer::\w*[Ll]oop|progress_engine|opal_progress_thread"
+)
 """Calls of threads of the libraries themselves, which always run."""
 GPU_WAIT = re.compile(r"(?:cu(?:da)?|hip)\w*Synchronize\w*|synchronize")
 MOST_FRAMES, MOST_THREADS, MOST_PROCESSES = 512, 512, 1 << 16
@@ -186,8 +194,10 @@ class Stacks:
         process.threads = []
         self._open -= sum(len(thread.frames) for thread in threads)
         main = next((thread for thread in threads if thread.is_main), threads[-1])
-        calls = [_call(thread.frames) for thread in (main, *threads)]
-        operation, at = next((call for call in calls if call[0]), calls[0])
+        operation, at = _call(main.frames)
+        if not operation:  # other threads of the libraries are in calls of theirs all the time
+            others = (_call(thread.frames) for thread in threads)
+            operation, at = next((call for call in others if call[0] in OPERATIONS.values()), (operation, at))
         waits = bool(operation) or any(GPU_WAIT.fullmatch(frame.name) for frame in main.frames)
         self._scene.stacks.append(ProcessStack(process.rank, process.label, operation, at, waits=waits))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on a scene: its findings, the worst first, and a sentence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from railgauge.topo.findings.cards.hang import RANK_STUCK
@@ -26,16 +27,16 @@ def verdict(scene: JobState) -> HangVerdict:
     standstill = Standstill(scene)
     found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
     found.sort(key=lambda one: (SEVERITY.index(one.level), one.id != RANK_STUCK.id))
-    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found), _is_stuck(standstill))
+    return HangVerdict(found[0].message if found else _nothing(scene), tuple(found), _is_stuck(standstill, found))
 
 
-def _is_stuck(standstill: Standstill) -> bool:
+def _is_stuck(standstill: Standstill, found: Sequence[Finding]) -> bool:
     scene = standstill.scene
     gave_up = scene.heard or any(
         comm.numbering == JOB and Status.STARTING in comm.status.values() for comm in scene.communicators.values()
     )
     waits = any(hold.is_told for hold in standstill.holds) or any(one.operation for one in scene.stacks)
-    return bool(gave_up or waits)
+    return bool(gave_up or waits) or any(finding.level is Level.FAIL for finding in found)
 
 
 def _nothing(scene: JobState) -> str:

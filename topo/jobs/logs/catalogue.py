@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Card, Pattern, cards
 
+OF_COMMUNICATION = re.compile(r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla")
+WARNS = re.compile(r"\[W[ \d]|\bwarn(?:ing)?\b", re.IGNORECASE)
+"""A library that connects warns of attempts that it repeats."""
 OF_A_FAULT = 1
 """The most general words that are of one fault; others are of a part of NCCL."""
 
@@ -44,15 +47,15 @@ def entry_of(text: str, level: str) -> Entry | None:
     """The entry that a message of NCCL's `level` ("" for another program's) is; None for none.
 
     At INFO NCCL reports attempts that it repeats: only permanent ones count there. Words of a part of NCCL count in its
-    warnings alone.
+    warnings alone, and words that any program uses in lines of libraries that connect ranks.
     """
     if level != "WARN" and not _words(OF_A_FAULT).search(text):
         return None
-    entry = next((entry for pattern, entry in _compiled() if pattern.search(text)), None)
-    if entry is None or level == "WARN":
-        return entry
-    passes = entry.pattern.level is FAIL if level == "INFO" else entry.pattern.common
-    return None if passes or entry.pattern.general > OF_A_FAULT else entry
+    foreign = not (level or (OF_COMMUNICATION.search(text) and not WARNS.search(text)))
+    most = len(catalogue()) if level == "WARN" else OF_A_FAULT
+    known = (entry for pattern, entry in _compiled() if pattern.search(text))
+    entry = next((one for one in known if one.pattern.general <= most and not (foreign and one.pattern.common)), None)
+    return None if entry and level == "INFO" and entry.pattern.level is FAIL else entry
 
 
 def fit(text: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from railgauge.topo.jobs.logs.line import messages
 LAST_BYTES = 1 << 14
 LAST_LINES = 40
 MOST_ENDINGS = 1 << 10  # files whose ends are kept
+WORDS = re.compile("[A-Za-z]")
 NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:: *\S|$)")
 """An exception by its name, as Python, C++ and Java print it."""
 OTHER = re.compile(
@@ -19,16 +20,20 @@ OTHER = re.compile(
     r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
-    r"|error while loading shared|command not found|Permission denied|undefined symbol"
+    r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
     r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
 )
+TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")
+"""Of several errors these name a cause; others sum up."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
+    r"|\[W[ \d]|\bwarning\b|couldn't chdir"
 )
 WELL = re.compile(
     r"(?i)\b(?:training|run|job|test\w*|script|program|benchmark)\b.{0,40}\b(?:finished|completed?|succeeded)\b|successfully"
+    r"|# Avg bus bandwidth"
 )
 """The last line of a program that ended well, whatever it reported before."""
 
@@ -38,12 +43,12 @@ def error_at_end(tail: bytes) -> str:
     in a kernel log is judged by itself.
     """
     kept = (raw for raw in tail.split(b"\n") if not KERNEL_EVENT.search(raw))
-    lines = [line for raw in kept for line in messages(raw) if line.text][-LAST_LINES:]
+    lines = [line for raw in kept for line in messages(raw) if WORDS.search(line.text)][-LAST_LINES:]
     if lines and WELL.search(lines[-1].text) and not (NAMED.search(lines[-1].text) or OTHER.search(lines[-1].text)):
         return ""
     texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
-            return found[0]
+            return next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
     return ""

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors in a log as findings: causes first, what follows from them below, and how the log ends."""
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from railgauge.topo.findings.cards.logs import OTHER_WARNING
-from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, JOB_FAILED, PLUGIN_FAILED
+from railgauge.topo.findings.card import FAIL, Pattern
+from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED
+from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
+from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
+from railgauge.topo.findings.cards.network import PORTS_BLOCKED, RAIL_UNREACHABLE, SOCKET_IFNAME_VIRTUAL
+from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
+from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
+from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
-from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
+from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
 from railgauge.topo.jobs.logs.log import Log, Sighting
 from railgauge.topo.jobs.logs.order import in_time
@@ -17,8 +25,28 @@ from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.words import named
 
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
-CAUSES = {VERBS_PROVIDER_MISSING.id: EFA_PROVIDER_MISSING.id, PLUGIN_FAILED.id: EFA_PROVIDER_MISSING.id}
-"""What follows from one other finding alone."""
+CAUSES: Mapping[str, tuple[str, ...]] = {
+    VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
+    PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id,),
+    RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id,),
+    PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
+    RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
+}
+"""What follows from others alone, the likeliest first."""
+OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
+"""What CUDA reports of a GPU that its driver reports as faulty."""
+NOT_IN_SYS = Entry(
+    TOPOLOGY_UNUSABLE,
+    Pattern(
+        "",
+        FAIL,
+        "/sys does not show a PCI device that CUDA reports: WSL, and some containers and VMs, hide it; newer releases "
+        "of NCCL do without",
+    ),
+)
+CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
+"""Errors of ranks that do not reach each other."""
+CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
 NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "vendor_error"} | {
     "local": "local_gids",
     "remote": "remote_gids",
@@ -26,25 +54,79 @@ NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "ven
 }
 
 
-def errors(log: Log) -> Iterator[Finding]:
-    """The errors in the order of the log, each with the one that it follows from."""
-    known = {seen.entry.card.id: seen for seen in log.sightings.values()}
-    own = {key: known[CAUSES[key]] for key in CAUSES.keys() & known.keys() if CAUSES[key] in known}
-    causes = [seen for seen in log.sightings.values() if not seen.entry.pattern.follows]
+class Cause(NamedTuple):
+    """What an error follows from: the id and the subject of a finding."""
+
+    id: str
+    subject: str
+
+
+def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
+    """The errors in the order of the log, each with the one that it follows from.
+
+    of_driver: what the driver reports of GPUs in the same log, the worst first: causes of what CUDA reports.
+    """
+    ends = log.ends
+    sightings = [_in_context(log, seen) for seen in log.sightings.values()]
+    causes = _causes(sightings, ends)
+    known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
     candidates, order = in_time(_candidates(causes))
-    cause = next(iter(candidates), None)
-    first = {*map(id, candidates)}
-    for seen in (*candidates, *(seen for seen in log.sightings.values() if id(seen) not in first)):
-        if seen.entry.card.id in own:
-            yield _consequence(seen, own[seen.entry.card.id])
+    first = next(iter(candidates), None)
+    worst = next(iter(of_driver), None)
+    faulty = Cause(worst.id, worst.subject) if worst else None
+    cause = _as_cause(first) if first and (worst is None or worst.level is not Level.FAIL) else faulty
+    for seen in _in_order(sightings, candidates):
+        if own := _own_cause(seen, known, faulty):
+            yield _consequence(seen, own)
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
-            unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
-            level = Level.INFO if unneeded else seen.entry.pattern.level
-            yield _finding(seen, level, order if seen is cause else "")
-    if cause is None and len(causes) == len(log.sightings):
-        yield from (_end(text) for text in log.ends if not (causes and RETURNED.search(text)))
+            yield _finding(seen, _level(log, seen, causes), order if seen is first else "")
+    if cause is None and not any(map(_tells, sightings)):
+        yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
+
+
+def _in_context(log: Log, seen: Sighting) -> Sighting:
+    """A device that /sys does not show is the fault of a topology file only where there is one."""
+    known = log.bootstraps or log.networks or log.devices
+    if seen.entry.card is TOPO_FILE_STALE and known and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
+        return replace(seen, entry=NOT_IN_SYS)
+    return seen
+
+
+def _causes(sightings: Sequence[Sighting], ends: Sequence[str]) -> list[Sighting]:
+    """What may stand for itself. A suspect does where ranks fail to connect, and nothing else is known to fail."""
+    sure = [seen.entry for seen in sightings if not seen.entry.pattern.suspect]
+    failed = {card.id for card, pattern in sure if pattern.level is Level.FAIL and not pattern.follows}
+    connect = {card.id for card, _ in sure} & CONNECTING or any(CONNECTS.search(text) for text in ends)
+    suspicious = connect and failed <= CONNECTING
+    return [
+        seen for seen in sightings if not seen.entry.pattern.follows and (suspicious or not seen.entry.pattern.suspect)
+    ]
+
+
+def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
+    """All errors: some first, and last what a program says of any failure."""
+    ahead = {*map(id, first)}
+    rest = [seen for seen in sightings if id(seen) not in ahead]
+    return [*first, *sorted(rest, key=lambda seen: seen.entry.card is JOB_FAILED)]
+
+
+def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
+    """What an error of its kind follows from, if the log has it; faulty: a GPU, as its driver reports."""
+    card = seen.entry.card.id
+    return next((known[key] for key in CAUSES.get(card, ()) if key in known), faulty if card in OF_GPU else None)
+
+
+def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
+    """INFO for a suspect that is not the cause, and for drivers that libibverbs lacks and nobody needs."""
+    innocent = seen.entry.pattern.suspect and not any(seen is cause for cause in causes)
+    unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
+    return Level.INFO if innocent or unneeded else seen.entry.pattern.level
+
+
+def _as_cause(seen: Sighting) -> Cause:
+    return Cause(seen.entry.card.id, named(seen.hosts))
 
 
 def _has_rdma(log: Log) -> bool:
@@ -81,12 +163,22 @@ def _details(seen: Sighting) -> str:
     return (f": {', '.join(parts)}" if parts else "") + (f"; it comes from {said}" if said else "")
 
 
-def _consequence(seen: Sighting, cause: Sighting | None) -> Finding:
+def _consequence(seen: Sighting, cause: Cause | None) -> Finding:
     if cause is None:
         return _finding(seen, seen.entry.pattern.level, f"; {UNNAMED_CAUSE}")
-    identifier, subject = cause.entry.card.id, named(cause.hosts)
-    evidence = {FOLLOWS_FROM: [identifier, subject]}
-    return _finding(seen, Level.INFO, f"; it follows from {identifier}: {subject}", **evidence)
+    evidence = {FOLLOWS_FROM: [cause.id, cause.subject]}
+    return _finding(seen, Level.INFO, f"; it follows from {cause.id}: {cause.subject}", **evidence)
+
+
+def _tells(seen: Sighting) -> bool:
+    """Whether an error that follows from another tells more than that something failed."""
+    return seen.entry.pattern.follows and seen.entry.card is not JOB_FAILED
+
+
+def _says_no_more(text: str) -> bool:
+    """Whether the end of a log is what its other errors are: a call of NCCL, or of a program, that failed."""
+    entry = entry_of(text, "WARN")
+    return bool(RETURNED.search(text)) or (entry is not None and entry.card is JOB_FAILED)
 
 
 def _end(text: str) -> Finding:
@@ -94,5 +186,5 @@ def _end(text: str) -> Finding:
     entry = entry_of(text, "WARN")
     if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
         return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
-    message = f"the log ends in an error ({text}); {UNNAMED_CAUSE}"
-    return JOB_FAILED.finding(Level.FAIL, "the log", message, evidence={"line": text})
+    message = f"cause not known: the log ends in an error that is not known here ({text})"
+    return JOB_FAILED.finding(Level.WARN, "the log", message, evidence={"line": text})

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
 from railgauge.topo.findings.card import WARN, Pattern
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
@@ -209,6 +210,8 @@ class Log:
             self._take_all(raw)
 
     def _take_all(self, raw: bytes) -> None:
+        if b"Xid" in raw and KERNEL_EVENT.search(raw):
+            return  # it is judged as such
         for message in messages(raw):
             if message.level:
                 self._take(message)

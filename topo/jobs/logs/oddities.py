@@ -47,11 +47,12 @@ def oddities(
     """The findings, causes before what follows from them, the worst first. A look that fails is UNKNOWN under the first
     id that it could give.
     """
+    kernel = guarded(GPU_XID.id, "the log", lambda: _kernel(log))
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
-        (GPU_XID, lambda: _kernel(log)),
+        (GPU_XID, lambda: kernel),
         (SOCKET_IFNAME_VIRTUAL, lambda: interfaces(log)),
         (LINK_LAYERS_MIXED, lambda: ports(log)),
-        (OTHER_WARNING, lambda: errors(log)),
+        (OTHER_WARNING, lambda: errors(log, _faulty(kernel))),
         (VERBS_DEVICE_MISSING, lambda: sockets(log, rdma)),
         (PEERMEM_MISSING, lambda: gpu_direct(log, network)),
         (P2P_UNSUPPORTED, lambda: _shared_memory(log)),
@@ -69,6 +70,12 @@ def oddities(
 def _kernel(log: Log) -> Iterator[Finding]:
     events = read_events(log.kernel.facts())
     yield from with_causes([*xid_findings(events), *sxid_findings(events)])
+
+
+def _faulty(kernel: Iterable[Finding]) -> list[Finding]:
+    """What the driver reports of GPUs that are faulty, the worst first, without what follows from it."""
+    faults = [one for one in kernel if one.level in (Level.FAIL, Level.WARN) and FOLLOWS_FROM not in one.evidence]
+    return sorted(faults, key=lambda one: one.level is Level.WARN)
 
 
 def _shared_memory(log: Log) -> Iterator[Finding]:

@@ -25,7 +25,11 @@ OTHER = (
     rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
     rb"|match with driver|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)|Exception \(either"
     rb"|hipErr|SIG(?:KILL|BUS)|oom_kill|OOM|Out [Oo]f|code = -|xit ?code|clients joined|cannot connect"
-    rb"|imed out|10d store|got 0 bytes|not loaded"
+    rb"|imed out|10d store|got 0 bytes|not loaded| refused|esolve host|ame resolution|rvice not known|ost not found"
+    rb"|gai error|undefined symbol"
+    rb"|already in use|worker process|process identifier|TCP connection|SIG(?:HUP|SEGV|TERM)|got signal|by signal"
+    rb"|exited on signal|tion signal|ught signal|DUE TO|due to (?:time|pre)|victed|HIP |hip[A-Z]|Segm"
+    rb"|emporarily|Address in|fault by|nable to |GPU Hang|less than desired|unreach|rror in|of bounds|died (?:or|unex)"
     rb"|Transport retry|<warn>|rror:|\] [\w./+-]+:\d+ WARN |\] INFO %s)"
 )
 """The words of other programs, those of NCCL whose header was lost in copying, and the headers of 2.0 to 2.3, which did

@@ -117,8 +117,9 @@ def test_an_error_that_goes_on_and_on_takes_no_memory():
 
 def test_ids_are_of_the_issue_or_of_logs_alone():
     told = {entry.card.id for entry in catalogue()}
-    of_jobs = {card.id for area in (Area.CALLS, Area.PARTS) for card in in_area(area)}
+    of_jobs = {card.id for area in (Area.JOBS, Area.CALLS, Area.PARTS) for card in in_area(area)}
     known = {"gid-table-holes", "ib-errors-rising", "ras-port-taken", "vm-flat-topology", "socket-ifname-virtual"}
+    known |= {"nccl-aborting", "job-failed", "results-wrong"}
     assert told - set(SAID) - of_jobs == known
     assert all(entry.pattern.level in (Level.INFO, Level.WARN, Level.FAIL) for entry in catalogue())
     assert {"peer-lost", "collective-timeout", "ras-port-taken"} <= told

@@ -117,6 +117,11 @@ FAULTS = {
         "NCCL WARN ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2)"
     ],
     "ports-blocked": ["include/socket.h:360 WARN Call to connect failed : Connection timed out"],
+    "topology-unusable": ["graph/topo.cc:12 NCCL WARN Add NVLink error : could not find GPU 17"],
+    "link-layers-mixed": ["NCCL WARN NET/IB : Remote RoCE device is incompatible with the local [0]mlx5_0:1/IB. Try"],
+    "invalid-usage": ["init.cc:9 NCCL WARN ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER"],
+    "ranks-missing": ["bootstrap.cc:9 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 16"],
+    "topo-file-faulty": ["graph/xml.cc:9 NCCL WARN XML Topology has wrong version 2, 1 needed"],
 }
 
 
@@ -127,13 +132,13 @@ def test_a_fault_in_the_words_of_any_release(identifier, line):
 
 ENDS = [
     ("jaxlib.xla_extension.XlaRuntimeError: INTERNAL: NCCL operation ncclCommInitRank failed", "job-failed"),
-    ("mpirun noticed that process rank 3 with PID 0 on node b exited on signal 9 (Killed).", "job-failed"),
+    ("mpirun noticed that process rank 3 with PID 0 on node b exited on signal 9 (Killed).", "host-memory-full"),
     ("MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD", "job-failed"),
     ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError:", "job-failed"),
     ("gpu-1: Test NCCL failure common.cu:1012 'unhandled cuda error (run with NCCL_DEBUG=INFO)'", "job-failed"),
     ("[2024-01-01 00:00:00,000] [ERROR] [launch.py:325:sigkill_handler] exits with return code = -6", "job-failed"),
     ("ERROR 01-01 00:00:00 engine.py:366] NCCL error: unhandled system error", "job-failed"),
-    ("ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.", "job-failed"),
+    ("ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.", "peer-lost"),
     ("2024-01-01T00:00:00.0Z stderr F RuntimeError: NCCL communicator was aborted on rank 1.", "job-failed"),
     ("srun: error: gpu-02: task 3: Exited with exit code 1", "job-failed"),
     ("Segmentation fault (core dumped)", "job-failed"),
@@ -160,9 +165,9 @@ ENDS = [
     ("RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error", "cuda-failure"),
     ("Terminating the process after dumping, due to ProcessGroupNCCL watchdog hang.", "collective-timeout"),
     ("mxnet.base.MXNetError: Check failed: r == ncclSuccess NCCL error: unhandled cuda error", "job-failed"),
-    ("slurmstepd: error: *** STEP 4711.0 ON gpu-01 CANCELLED AT 2024-05-01T10:00:00 DUE TO TIME LIMIT", "job-failed"),
+    ("slurmstepd: error: *** STEP 4711.0 ON gpu-01 CANCELLED AT 2024-05-01T10:00:00 DUE TO TIME LIMIT", "job-stopped"),
     ("RuntimeError: DataLoader worker (pid 81) is killed by signal: Bus error.", "shm-too-small"),
-    ("OSError: libnccl.so.2: cannot open shared object file: No such file or directory", "job-failed"),
+    ("OSError: libnccl.so.2: cannot open shared object file: No such file or directory", "library-mixed"),
 ]
 
 

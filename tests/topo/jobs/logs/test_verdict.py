@@ -17,6 +17,11 @@ from railgauge.topo.render.palette import text_of
 DEVICE = re.compile(r"\b(?:GPU|NIC|mlx5_)[0-9]+")
 LOST = "a:1:1 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>\n"
 TIMEOUT = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2) ran for 1800068 milliseconds\n"
+AFTER = (
+    "a:1:1 [0] proxy.cc:1 NCCL WARN Socket recv failed while polling for opId=0x7f\n"
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+    "# Out of bounds values : 248 FAILED\n"
+)
 
 
 def log_text(log, found):
@@ -36,7 +41,7 @@ def test_verdict(name):
 
 @pytest.mark.parametrize("card", in_area(Area.LOGS), ids=lambda card: card.id)
 def test_what_logs_alone_show_is_found(card):
-    log = read("".join(content for content, *_ in LOGS.values()) + LOST + TIMEOUT)
+    log = read("".join(content for content, *_ in LOGS.values()) + LOST + TIMEOUT + AFTER)
     assert {one.level for one in verdict(log).findings if one.id == card.id} <= set(card.levels)
     assert card.id in {one.id for one in verdict(log).findings}
     assert card.id not in {one.id for one in verdict(read(HEALTHY)).findings}

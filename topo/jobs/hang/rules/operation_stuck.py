@@ -9,6 +9,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.hold import Hold, begun
 from railgauge.topo.jobs.hang.model import named
 from railgauge.topo.jobs.hang.rules.words import effect_of, evidence_of, of_stacks, since, stack_evidence
+from railgauge.topo.jobs.hang.stacks import OPERATIONS
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 
@@ -26,7 +27,9 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
 
 def _of_stacks(standstill: Standstill) -> Iterator[Finding]:
     stacks = standstill.scene.stacks
-    if len(stacks) > 1 and all(one.waits for one in stacks) and len({one.operation for one in stacks}) == 1:
+    operations = {one.operation for one in stacks}
+    known = operations & {*OPERATIONS.values()}  # in others, and where a GPU is waited for, it may be any
+    if len(stacks) > 1 and all(one.waits for one in stacks) and len(known or operations) == 1:
         message = f"no process with a stack does anything else: {of_stacks(stacks, 4)}"
         yield RULE.finding(Level.WARN, "stacks", message, **stack_evidence((), stacks))
 

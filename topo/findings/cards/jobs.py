@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a job from starting, and what ends it from outside, as its log shows (`log explain`)."""
+
+from railgauge.topo.findings.card import FAIL, INFO, Card, Pattern
+
+HOST_UNRESOLVED = Card(
+    id="host-unresolved",
+    title="The name of another host cannot be resolved",
+    levels=(INFO, FAIL),
+    about=(
+        "Ranks are given the first one's name (MASTER_ADDR, --rdzv-endpoint, a host file). DNS or /etc/hosts of the "
+        "others do not know it; a pod has a name only with a headless service, and once it is ready."
+    ),
+    remedy="use an address in MASTER_ADDR or --rdzv-endpoint, or make the name known to all nodes (DNS, /etc/hosts)",
+    sure="getent hosts NAME on every node and in the container",
+    shows=("ssh: Could not resolve hostname gpu-02: Name or service not known",),
+    patterns=(
+        Pattern(
+            r"cannot be retrieved \(gai error",
+            FAIL,
+            "the name of another host cannot be resolved to an address",
+            suspect=True,
+        ),
+        Pattern(
+            r"host not found: |[Cc]ould not resolve host|unable to get host address|UnknownHost|gaierror"
+            r"|(?:getaddrinfo|gethostbyname).{0,80}(?:fail|rror)|Name or service not known|[Nn]ame resolution"
+            r"|No address associated with hostname",
+            FAIL,
+            "the name of another host cannot be resolved to an address",
+            general=1,
+        ),
+    ),
+    links=("https://github.com/pytorch/pytorch/issues/80772",),
+)
+PORT_IN_USE = Card(
+    id="port-in-use",
+    title="The port of a job's rendezvous is taken by another process",
+    levels=(FAIL,),
+    about="Rank 0 of a PyTorch job listens on MASTER_PORT (29500 unless set); a second job of the node needs another.",
+    remedy="end what is left of an earlier job, or give each job of a node its own port (torchrun --master-port)",
+    sure="ss -ltnp 'sport = :29500'",
+    shows=("[c10d] The server socket has failed to listen on any local network address.",),
+    patterns=(
+        Pattern(
+            r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE"
+            r"|[Ee]rr(?:or|no)\b.*Address already in use",
+            FAIL,
+            "rank 0 cannot listen on its port: another process has it",
+        ),
+    ),
+    links=("https://github.com/pytorch/pytorch/issues/73320",),
+)
+RANKS_MISSING = Card(
+    id="ranks-missing",
+    title="Ranks did not start or did not join, or two have one number",
+    levels=(INFO, FAIL),
+    about=(
+        "The ranks of a job find each other through a store (TCPStore, rendezvous) or NCCL's bootstrap. Those that are "
+        "there wait for the others: these failed earlier, were not started, or ask another address."
+    ),
+    remedy=(
+        "compare the number of nodes and ranks with what was started, MASTER_ADDR, MASTER_PORT and the rank numbers on "
+        "all nodes; then read the logs of the ranks that are not there"
+    ),
+    shows=("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined.",),
+    patterns=(
+        Pattern(
+            r"[Bb]arrier timed out|Timed out (?:waiting|task names)"
+            r"|waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out"
+            r"|failed to pass monitoredBarrier",
+            FAIL,
+            "not all ranks joined the job's store or a barrier in time",
+            follows=True,
+        ),
+        Pattern(
+            r"store->get\(.*got error: (?:[Ss]ocket [Tt]imeout|.*[Tt]imeout|.*timed out)|[Tt]imeout waiting for key"
+            r"|[Ww]ait timeout after \d+ ?ms, keys|receiving the shared seed|RuntimeError: Socket Timeout$",
+            FAIL,
+            "a rank waited in vain for what another one puts into the job's store, such as rank 0 NCCL's id: that one "
+            "has not come so far (it loads data, or has failed)",
+            follows=True,
+        ),
+        Pattern(
+            r"mismatch in (?:info from procs|rank count)",
+            FAIL,
+            "ranks disagree on how many they are: processes of two jobs met at one address, or a rank was started with "
+            "other numbers",
+        ),
+        Pattern(
+            r"has already checked in|[Bb]ootstrap.*ranks? .*(?:twice|already)",
+            FAIL,
+            "two processes have one rank number",
+        ),
+    ),
+    links=("https://github.com/pytorch/pytorch/issues/90759",),
+)
+LIBRARY_MIXED = Card(
+    id="library-mixed",
+    title="libnccl is not found, or another one than the program was built with",
+    levels=(FAIL,),
+    about=(
+        "A libnccl.so.2 of the system, of conda or of a second wheel (nvidia-nccl-cu11 beside -cu12) is found first, "
+        "and lacks functions that the program calls. The same holds for librccl.so and for plugins."
+    ),
+    remedy=(
+        "leave one libnccl.so.2: remove its folder from LD_LIBRARY_PATH and LD_PRELOAD, uninstall the other "
+        "nvidia-nccl-cu* wheel, reinstall the program's own; on all nodes the same release"
+    ),
+    sure="ldd libtorch_cuda.so | grep nccl; pip list | grep nccl; LD_DEBUG=libs names the file that is loaded",
+    shows=("ImportError: torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister",),
+    patterns=(
+        Pattern(
+            r"undefined symbol: _?p?[nr]ccl\w+|lib[nr]ccl\.so\S*: (?:cannot open shared|version|undefined)"
+            r"|(?:Failed|Unable|Could not|could not|cannot|unable) (?:to )?(?:find|load|open|dlopen) \S*"
+            r"(?:lib[nr]ccl\.so|[NR]CCL library)",
+            FAIL,
+            "libnccl is not found, or an older one than the program was built with is found first",
+        ),
+    ),
+    links=("https://github.com/pytorch/pytorch/issues/119932", "https://github.com/NVIDIA/nccl/issues/1784"),
+)
+SHM_DENIED = Card(
+    id="shm-denied",
+    title="A rank may not use /dev/shm",
+    levels=(FAIL,),
+    about="Ranks of one host without P2P make and open files in /dev/shm; the rights of that folder forbid it.",
+    remedy="chmod 1777 /dev/shm; in a container mount it as a tmpfs of its own; ranks of one job run as one user",
+    sure="ls -ld /dev/shm; touch /dev/shm/try inside the job",
+    shows=("NCCL WARN Call to shm_open failed : Permission denied",),
+    patterns=(
+        Pattern(
+            r"(?:shm_open|/dev/shm|shared memory|mm_posix).*(?:Permission denied|Operation not permitted|Read-only)",
+            FAIL,
+            "a rank may not make or open a file in /dev/shm, or another process's memory",
+        ),
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/328",),
+)
+NPROC_LOW = Card(
+    id="nproc-low",
+    title="The limit on processes and threads is reached",
+    levels=(FAIL,),
+    about="NCCL starts several threads for each rank and communicator; a container's pids limit counts threads.",
+    remedy="ulimit -u unlimited; docker run --pids-limit=-1, podPidsLimit for kubelet, TasksMax for systemd",
+    sure="ulimit -u; cat /sys/fs/cgroup/pids.max inside the job",
+    shows=("proxy.cc:1600 NCCL WARN Call to pthread_create failed : Resource temporarily unavailable",),
+    patterns=(
+        Pattern(
+            r"(?:thread|fork|clone)\S*.*Resource temporarily unavailable|can't start new thread"
+            r"|Thread creation failed",
+            FAIL,
+            "no further thread or process may be started",
+        ),
+    ),
+)
+JOB_STOPPED = Card(
+    id="job-stopped",
+    title="The job was stopped from outside",
+    levels=(INFO, FAIL),
+    about=(
+        "A scheduler ends jobs at their time limit, for others that go first, and on nodes that fail; SIGHUP comes "
+        "when the terminal of a job closes."
+    ),
+    remedy="a longer time limit and checkpoints; sbatch, tmux or nohup with setsid for jobs that a terminal starts",
+    sure="sacct -j JOB --format=State,ExitCode,Reason; kubectl describe pod",
+    shows=("slurmstepd: error: *** JOB 4711 ON gpu-01 CANCELLED AT 2025-01-01T10:00:00 DUE TO TIME LIMIT ***",),
+    patterns=(
+        Pattern(
+            r"DUE TO (?:TIME LIMIT|PREEMPTION|JOB REQUEUE|NODE FAIL\w*)|due to (?:time limit|preemption)"
+            r"|NODE_FAIL|DeadlineExceeded|reason: Evicted|was evicted|\bPreempted\b",
+            FAIL,
+            "the scheduler ended the job",
+        ),
+        Pattern(
+            r"got signal: 1\b|\bSIGHUP\b",
+            FAIL,
+            "the job got SIGHUP: the terminal or ssh session that started it was closed",
+        ),
+        Pattern(
+            r"got signal: (?:2|15)\b|CANCELLED AT|Received SIGTERM|received termination signal",
+            FAIL,
+            "the job was ended by a signal: a scheduler's, a user's, or of a launcher that saw another rank fail",
+            general=1,
+            follows=True,
+        ),
+    ),
+)
