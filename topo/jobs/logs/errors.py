@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors in a log as findings: causes first, what follows from them below, and how the log ends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, JOB_FAILED, PLUGIN_FAILED
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
-from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
@@ -33,6 +33,7 @@ def errors(log: Log) -> Iterator[Finding]:
     causes = [seen for seen in log.sightings.values() if not seen.entry.pattern.follows]
     candidates, order = in_time(_candidates(causes))
     cause = next(iter(candidates), None)
+    follow = [seen for seen in log.sightings.values() if seen.entry.pattern.follows and seen.entry.card.id not in own]
     first = {*map(id, candidates)}
     for seen in (*candidates, *(seen for seen in log.sightings.values() if id(seen) not in first)):
         if seen.entry.card.id in own:
@@ -41,10 +42,15 @@ def errors(log: Log) -> Iterator[Finding]:
             yield _consequence(seen, cause)
         else:
             unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
-            level = Level.INFO if unneeded else seen.entry.pattern.level
+            level = Level.INFO if unneeded else _level(seen, follow if seen is cause else ())
             yield _finding(seen, level, order if seen is cause else "")
     if cause is None and len(causes) == len(log.sightings):
         yield from (_end(text) for text in log.ends if not (causes and RETURNED.search(text)))
+
+
+def _level(seen: Sighting, follow: Iterable[Sighting]) -> Level:
+    """The level of an error: that of what follows from it, if this is worse."""
+    return max((one.entry.pattern.level for one in (seen, *follow)), key=ORDER.index)
 
 
 def _has_rdma(log: Log) -> bool:
