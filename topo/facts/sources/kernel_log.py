@@ -39,6 +39,12 @@ class KernelLog:
     missing: str = ""
     error: str = ""
 
+    @property
+    def gap(self) -> str:
+        """What of it is not known, and what to try; "" if all is."""
+        why = self.error or self.missing
+        return f"{why}; check --dmesg FILE reads it from a file" if why else ""
+
     def but(self, bus_ids: frozenset[str]) -> "KernelLog":
         """Without the events of some devices."""
         return replace(self, events=tuple(event for event in self.events if event.bus_id not in bus_ids))
@@ -82,7 +88,8 @@ def live_kernel_log(kmsg: str = KMSG, journal: Sequence[str] = JOURNAL, timeout_
         reason = "; ".join(lost) or answer["missing"]
         answer["missing"] = reason
     except OSError as error:
-        answer, reason = {}, f"{kmsg}: {error.strerror or error}"
+        who = " (run as root)" if isinstance(error, PermissionError) else ""
+        answer, reason = {}, f"{kmsg}: {error.strerror or error}{who}"
     if not reason:
         return _but_form(answer)
     name = journal[0]
