@@ -43,7 +43,8 @@ class KernelLog:
     def gap(self) -> str:
         """What of it is not known, and what to try; "" if all is."""
         why = self.error or self.missing
-        return f"{why}; check --dmesg FILE reads it from a file" if why else ""
+        is_file = self.source not in ("", KMSG, JOURNAL[0])
+        return why if is_file or not why else f"{why}; check --dmesg FILE reads it from a file"
 
     def but(self, bus_ids: frozenset[str]) -> "KernelLog":
         """Without the events of some devices."""
@@ -71,6 +72,8 @@ def kernel_log_file(path: str, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """
     if path != "-" and not os.path.lexists(path):
         raise InputError("no such file", path)
+    if path == KMSG:  # a reader of files would wait for its next line
+        return live_kernel_log()
     try:
         answer = _read(path, whole_lines(blocks(path)), timeout_s)
     except InputError as error:

@@ -205,6 +205,10 @@ def test_what_may_not_be_read_says_what_to_try(tmp_path, monkeypatch):
     log = read_kernel_log(CaptureReader(Capture(manifest={}, facts={"kernel_log": live_kernel_log("kmsg", SILENT)})))
     assert log.gap.startswith("kmsg: Operation not permitted (run as root); ")
     assert log.gap.endswith("; check --dmesg FILE reads it from a file")
+    given = read_kernel_log(
+        CaptureReader(Capture(manifest={}, facts={"kernel_log": {"source": "x", "error": "x: no"}}))
+    )
+    assert given.gap == "x: no"
 
 
 def test_a_journal_that_hangs_is_given_up(tmp_path):
