@@ -82,7 +82,7 @@ def _ends(root: ElementBuilder, bus_id: str) -> list[tuple[ElementBuilder, Eleme
 
 
 def _number(root: ElementBuilder) -> None:
-    """GPUs and NICs anew, by bus id, as NVML and the IB plugin number them."""
+    """Number GPUs and NICs by bus id, as NVML and the IB plugin number them."""
     for name in ("gpu", "net"):
         found = [one for one in root.walk() if one.name == name]
         for number, one in enumerate(sorted(found, key=_order)):
