@@ -105,11 +105,17 @@ def test_only_nodes_at_the_level_of_fail_on_are_drained(fleet):
     assert "gpu08: not read, so not listed" in done.stderr
 
 
-def test_a_node_that_was_not_read_is_status_1_and_the_others_are_clean(tmp_path):
+def test_nodes_that_were_not_read_come_first_with_status_1_and_the_others_are_judged(tmp_path):
     write(tmp_path, "gpu1", usual())
-    (tmp_path / "gpu2.tar.gz").write_bytes(b"nothing")
+    cut = (tmp_path / "gpu1.tar.gz").read_bytes()[:3000]
+    for name, left in (("gpu2", b"nothing"), ("gpu3", cut), ("gpu4", cut)):
+        (tmp_path / f"{name}.tar.gz").write_bytes(left)
     done = in_process("cluster", "check", "--from", str(tmp_path), "--skip", "host-id-collision")
-    assert done.stdout.startswith("2 nodes: 1 clean, 1 not read: gpu2\n")
+    first, second, *more = done.stdout.splitlines()
+    assert first == "4 nodes: 1 clean, 3 not read: gpu[2-4]"
+    assert second.startswith("gpu1: 8 x NVIDIA H100")
+    assert more[0].startswith("not read: gpu2: neither a topology file")
+    assert more[1].startswith("not read: gpu[3-4]: not a readable archive: truncated")
     assert done.returncode == 1
 
 

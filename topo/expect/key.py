@@ -21,6 +21,7 @@ MOST = 1_000_000  # of a number
 DOWN = "DOWN"  # the rate of a port that is not active
 COUNTED = re.compile(r"(\d{1,5})\*([^+*]+)", re.ASCII)
 LINK = re.compile(r"(?:x(?P<lanes>\d{1,2}))?\s*(?:Gen(?P<generation>[1-6]))?", re.IGNORECASE)
+WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # that a PCIe link can have
 SPEEDS = {generation: speed for speed, generation in GENERATIONS.items()}
 
 
@@ -60,7 +61,7 @@ def _text(text: str) -> str:
 
 def _link(text: str) -> str:
     found = LINK.fullmatch(text.strip())
-    if not found or not any(found.groups()):
+    if not found or not any(found.groups()) or int(found["lanes"] or 1) not in WIDTHS:
         raise ValueError("lanes and generation, such as x16Gen5")
     parts = (f"x{int(found['lanes'])}" if found["lanes"] else "", f"Gen{found['generation'] or ''}")
     return " ".join(part for part in parts if part not in ("", "Gen"))

@@ -29,11 +29,14 @@ LEAST_WIRED = 3  # GPUs that tell the same of a board
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostDevice:
-    """A lost device: its bus id, or where it was; why, in words. sure: False where it may be as it should be."""
+    """A lost device: its bus id, or where it was; why, in words. sure: False where it may be as it should be. switch:
+    the upstream port above the place of the only one that is gone there.
+    """
 
     subject: str
     why: str
     sure: bool = True
+    switch: str | None = None
 
 
 def lost_gpus(facts: MachineFacts) -> list[LostDevice]:
@@ -152,7 +155,11 @@ def _beside_nics(facts: MachineFacts) -> list[LostDevice]:
     if lacking == missing:
         why = "not on PCI; {} switches with such a NIC have {} more GPU below them"
         return [
-            LostDevice(subject=f"GPU below {gap.group.switch}", why=why.format(gap.siblings, gap.missing))
+            LostDevice(
+                subject=f"GPU below {gap.group.switch}",
+                why=why.format(gap.siblings, gap.missing),
+                switch=gap.group.switch if gap.missing == 1 else None,
+            )
             for gap in gaps
         ]
     places = ", ".join(gap.group.switch for gap in gaps)

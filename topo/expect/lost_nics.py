@@ -104,6 +104,7 @@ def _gone(facts: MachineFacts) -> list[LostDevice]:
         LostDevice(
             subject=f"NIC below {gap.group.switch}",
             why=f"not on PCI; {gap.siblings} switches with such a GPU have {gap.missing} more NIC below them",
+            switch=gap.group.switch if gap.missing == 1 else None,
         )
         for gap in sorted(gaps, key=lambda gap: natural(gap.group.switch))
     ]

@@ -63,6 +63,8 @@ def loads(data: bytes, path: str, tables: tuple[str, ...] = TABLES) -> Profile:
 
 
 def _unknown(key: str, tables: tuple[str, ...]) -> str:
+    if key in KEYS:
+        return "is an expectation: it goes below a line [expect]"
     hint = did_you_mean(key, tables) or f"; known keys: {', '.join(tables)}"
     return f"is unknown here{hint}"
 

@@ -28,7 +28,9 @@ from railgauge.topo.values.printable import all_printable, file_text, inline
 if TYPE_CHECKING:
     from tarfile import TarInfo
 
-SCHEMA = "railgauge/capture/1"
+FORMAT = "railgauge/capture/"
+SCHEMA = f"{FORMAT}1"
+"""The only one so far; what later releases added to it may be absent."""
 MANIFEST = "manifest.json"
 NEVER = "1970-"
 """The time of a machine that is described (facts/described/build.py)."""
@@ -196,8 +198,10 @@ def loads(data: bytes, path: str) -> Capture:
     if MANIFEST not in files:
         return _foreign(files, links, path)
     manifest = _document(files, MANIFEST, path)
-    if manifest.get("schema") != SCHEMA:
-        raise InputError(f"schema is {manifest.get('schema')!r}, expected {SCHEMA!r}", path)
+    if (schema := manifest.get("schema")) != SCHEMA:
+        of_another = isinstance(schema, str) and schema.startswith(FORMAT)
+        more = ": this is a capture of another release; use that one, or capture again" if of_another else ""
+        raise InputError(f"schema is {schema!r}, expected {SCHEMA!r}{more}", path)
     facts = {name: _document(files, f"facts/{name}.json", path) for name in FACTS if f"facts/{name}.json" in files}
     return Capture(
         manifest=manifest, texts=_texts(files, "root/", "/"), links=_below(links, "root/", "/"), facts=dict(facts)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from railgauge.topo.errors import InputError, TruncatedError
 
+BREAKS_OFF = "not a readable archive: truncated, the packed data ends early; copy or pack it again"
 MAX_TOTAL = 64 << 20
 MAX_XZ_MEMORY = 128 << 20  # xz -9 needs 65 MiB; a file may demand 4 GiB
 BLOCK = 1 << 18
@@ -37,6 +38,8 @@ def unpack(data: bytes, path: str) -> bytes:
         raise InputError("not a capture: neither zstd, gzip, bzip2, xz nor tar", path)
     try:
         tar = reader(data)
+    except EOFError as error:
+        raise InputError(BREAKS_OFF, path) from error
     except Exception as error:  # each library has its own exception
         raise InputError(f"not a readable archive: {error}", path) from error
     if not tar:  # zstd's library takes a truncated block for the end
@@ -68,9 +71,7 @@ def plain(packed: Iterable[bytes], path: str) -> Iterator[bytes]:
     except InputError:
         raise
     except EOFError as error:
-        raise TruncatedError(
-            "not a readable archive: truncated, the packed data ends early; copy or pack it again", path
-        ) from error
+        raise TruncatedError(BREAKS_OFF, path) from error
     except Exception as error:  # each library has its own exception
         raise InputError(f"not a readable archive: {error}; copy or pack it again", path) from error
 

@@ -57,6 +57,13 @@ class Finding:
     error: str = ""
 
 
+def may_hide(cause: Finding, one: Finding) -> bool:
+    """Whether a finding may stand below its cause: a cause is as bad as all that follows from it, so that the worst
+    level is seen.
+    """
+    return one.level in ORDER and cause.level in ORDER and ORDER.index(cause.level) >= ORDER.index(one.level)
+
+
 def by_line(finding: Finding) -> tuple[bool, int, int, str]:
     """A sort key for findings about a file: by line, those without a line last, the worst of a line first."""
     return finding.line is None, finding.line or 0, -LEVELS.index(finding.level), finding.id

@@ -280,9 +280,10 @@ def test_interrupted_is_130():
 
 SLOW_START = """
 import os, pathlib, time
-if "RAILGAUGE_LAUNCHER_PID" in os.environ:
+def started():
     pathlib.Path(os.environ["STARTED"], str(os.getpid())).touch()
     time.sleep(1)
+os.register_at_fork(after_in_child=started)
 """
 
 

@@ -27,6 +27,7 @@ FACTS = {
 """By id: the level of a fact, and a machine that has it."""
 LESSER = {
     "nvlink-missing": ("WARN", "dgx-h100-nvlink-down", {}),
+    "devices-differ": ("WARN", "dgx-h100", {"facts": {f"nvml.gpus.{n}.vbios": "9" if n else "8" for n in range(8)}}),
     "pcie-link-degraded": ("WARN", "dgx-h100", {"files": {f"{PCI}/0000:18:00.0/current_link_width": "12"}}),
 }
 BRIDGE = {"name": "br-4f1d", "index": 1, "flags": 0x1043, "addresses": ["172.18.0.1"], "prefix": 16}

@@ -9,12 +9,12 @@ Run as `python -m railgauge.topo.facts.sources.gpu_health_child`; gpu_health.py 
 import ctypes
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 from railgauge.topo.facts.sources.child import doing
 from railgauge.topo.facts.sources.nvml_child import MAX_LINKS
 from railgauge.topo.facts.sources.nvml_fields import field_values
+from railgauge.topo.facts.sources.nvml_questions import NvmlQuestions
 
 VOLATILE, AGGREGATE = 0, 1  # nvmlEccCounterType_t
 CORRECTED, UNCORRECTED = 0, 1  # nvmlMemoryErrorType_t
@@ -57,32 +57,6 @@ THROTTLED = {
     "hw_power_brake": 271,
 }
 RECOVERY_ACTION = 230  # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
-
-
-class NvmlQuestions:
-    """Asks NVML by the names of its calls, and keeps the reason of each that fails."""
-
-    def __init__(self, pynvml: Any, what: str = "") -> None:
-        self._pynvml = pynvml
-        self._what = what
-        self.reasons: dict[str, str] = {}
-
-    def ask(self, reading: str, call: str, *arguments: Any) -> Any:
-        """A call's answer, None if it fails."""
-        return self.attempt(reading, call, lambda: getattr(self._pynvml, call)(*arguments))
-
-    def attempt(self, reading: str, call: str, function: Callable[[], Any]) -> Any:
-        """What a function answers, None if it fails; `call` names it where it hangs."""
-        doing(f"{call}{self._what}")
-        try:
-            return function()
-        except self._pynvml.NVMLError as error:
-            self.reasons.setdefault(reading, str(error) or call)
-        except AttributeError:
-            self.reasons.setdefault(reading, f"this pynvml has no {call}")
-        except (ctypes.ArgumentError, TypeError, ValueError) as error:
-            self.reasons.setdefault(reading, f"{call}: {error}"[:200])
-        return None
 
 
 def main() -> None:

@@ -39,6 +39,13 @@ class KernelLog:
     missing: str = ""
     error: str = ""
 
+    @property
+    def gap(self) -> str:
+        """What of it is not known, and what to try; "" if all is."""
+        why = self.error or self.missing
+        is_file = self.source not in ("", KMSG, JOURNAL[0])
+        return why if is_file or not why else f"{why}; check --dmesg FILE reads it from a file"
+
     def but(self, bus_ids: frozenset[str]) -> "KernelLog":
         """Without the events of some devices."""
         return replace(self, events=tuple(event for event in self.events if event.bus_id not in bus_ids))
@@ -65,6 +72,8 @@ def kernel_log_file(path: str, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """
     if path != "-" and not os.path.lexists(path):
         raise InputError("no such file", path)
+    if path == KMSG:  # a reader of files would wait for its next line
+        return live_kernel_log()
     try:
         answer = _read(path, whole_lines(blocks(path)), timeout_s)
     except InputError as error:
@@ -82,7 +91,8 @@ def live_kernel_log(kmsg: str = KMSG, journal: Sequence[str] = JOURNAL, timeout_
         reason = "; ".join(lost) or answer["missing"]
         answer["missing"] = reason
     except OSError as error:
-        answer, reason = {}, f"{kmsg}: {error.strerror or error}"
+        who = " (run as root)" if isinstance(error, PermissionError) else ""
+        answer, reason = {}, f"{kmsg}: {error.strerror or error}{who}"
     if not reason:
         return _but_form(answer)
     name = journal[0]

@@ -56,8 +56,8 @@ def read_shared_memory(reader: Reader) -> SharedMemory | None:
     facts = reader.facts("shared_memory")
     if facts is None:
         return None
-    if "error" in facts:
-        return SharedMemory(error=facts["error"])
+    if "error" in facts or not {"size_bytes", "free_bytes"} <= facts.keys():
+        return SharedMemory(error=facts.get("error", "its size was not captured"))
     segments = tuple(
         Segment(name=one["name"], size_bytes=one["size_bytes"], age_s=one["age_s"], held=_truth(one.get("held")))
         for one in facts.get("segments", ())

@@ -21,6 +21,20 @@ EXPECTATION_UNMET = Card(
     passes="the machine is as expected",
     reads=("--expect", "/sys/class/dmi/id/product_name", "what the expected keys are about"),
 )
+DEVICES_DIFFER = Card(
+    id="devices-differ",
+    title="A NIC or GPU has another firmware than its siblings",
+    levels=(WARN, UNKNOWN),
+    about=(
+        "One card that was replaced, or left out of an update, behaves unlike the others of its board: other defaults, "
+        "other faults, another speed. The slowest one sets the pace of a collective. NICs of one board (PSID) are "
+        "compared by firmware, GPUs of one model by VBIOS; three or more, of which most agree."
+    ),
+    remedy="install the firmware of the others (mlxfwmanager, nvidia-smi -q shows the VBIOS), then restart the node",
+    sure="cat /sys/class/infiniband/*/fw_ver; nvidia-smi --query-gpu=index,vbios_version --format=csv",
+    passes="NICs of one board have one firmware, and GPUs of one model one VBIOS",
+    reads=("/sys/class/infiniband/*/fw_ver", "/sys/class/infiniband/*/board_id", "nvmlDeviceGetVbiosVersion"),
+)
 NODES_DIFFER = Card(
     id="nodes-differ",
     title="Nodes of one design differ",

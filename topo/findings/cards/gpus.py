@@ -216,11 +216,12 @@ NUMA_MISBOUND = Card(
 )
 NUMA_NODE_MISSING = Card(
     id="numa-node-missing",
-    title="The firmware names no NUMA node for some devices",
+    title="The firmware names no NUMA node for some devices, or a wrong one",
     levels=(WARN, UNKNOWN),
     about=(
         "On a host with several NUMA nodes some GPUs or NICs have numa_node -1. NCCL takes -1 for a node of its own: "
-        "paths from there to all others cross sockets (SYS), and the threads of those ranks are bound to no cores."
+        "paths from there to all others cross sockets (SYS), and the threads of those ranks are bound to no cores. A "
+        "device with another node than the ports above it is taken for one of the other socket."
     ),
     effect="NCCL takes these devices as far from all others, and does not bind the threads of their ranks",
     remedy=(
@@ -228,7 +229,7 @@ NUMA_NODE_MISSING = Card(
         "/sys/bus/pci/devices/DEVICE/numa_node, or NCCL_TOPO_FILE with the right numaid"
     ),
     sure="cat /sys/bus/pci/devices/*/numa_node: -1 beside devices that have a node",
-    passes="every GPU and RDMA NIC has a NUMA node, or the host has one node only",
+    passes="every GPU and RDMA NIC has the NUMA node of its ports, or the host has one node only",
     reads=("/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
 )
 CPU_GOVERNOR = Card(

@@ -15,7 +15,7 @@ from railgauge.topo.findings.cluster.comparison import PRESENCE
 from railgauge.topo.findings.cluster.folding import Folded, of_nodes
 from railgauge.topo.findings.cluster.words import PATH_TYPE
 from railgauge.topo.findings.devices import named_devices
-from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.finding import Finding, Level, may_hide
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, is_cause
 from railgauge.topo.values.number import natural
 
@@ -80,7 +80,7 @@ def _cause(one: Finding, place: int, name: str, loud: Sequence[Folded]) -> int |
     if not _is_difference(one) and FOLLOWS_FROM not in one.evidence:
         return None
     others = [(at, other.finding) for at, other in enumerate(loud) if at != place and name in other.names]
-    found = next((at for at, other in others if _follows(one, other)), None)
+    found = next((at for at, other in others if may_hide(other, one) and _follows(one, other)), None)
     if found is None:
         return None
     further = _cause(loud[found].finding, found, name, loud)

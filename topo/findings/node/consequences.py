@@ -25,7 +25,7 @@ from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.cards.rdma import NIC_LOST, VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN, IB_RATE_LOW
 from railgauge.topo.findings.devices import named_devices
-from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.finding import Finding, Level, may_hide
 from railgauge.topo.findings.xid_catalogue import LOST_XIDS, MEMORY_XIDS, NVLINK_XIDS, RECOVERY_CHANGED, REMOVED
 
 FOLLOWS_FROM = "follows_from"
@@ -86,19 +86,14 @@ def is_cause(other: Finding, one: Finding) -> bool:
 
 def _cause(one: Finding, bad: Sequence[Finding]) -> Finding | None:
     """What a finding follows from, the likeliest; None if it stands for itself."""
-    others = [other for other in bad if other is not one]
+    others = [other for other in bad if other is not one and may_hide(other, one)]
     if one.id == GPU_XID.id:
         before = bad[: bad.index(one)] if one in bad else bad
         return next((other for other in (others if _after_any(one) else before) if _is_same_fault(other, one)), None)
     for identifier in CAUSES.get((one.id, one.subject)) or CAUSES.get((one.id, ""), ()):
         if cause := next((other for other in others if other.id == identifier), None):
             return cause
-    return next((other for other in others if _is_as_bad(other, one) and _breaks_device(other, one)), None)
-
-
-def _is_as_bad(other: Finding, one: Finding) -> bool:
-    """Whether a cause is as bad as what may follow from it, which would else be hidden below it."""
-    return LOUD.index(other.level) <= LOUD.index(one.level)
+    return next((other for other in others if _breaks_device(other, one)), None)
 
 
 def _breaks_device(other: Finding, one: Finding) -> bool:

@@ -52,6 +52,15 @@ class Prices:
             return ""
         return _loss(self._whole[count], after, fault.edits)
 
+    def without(self, subject: str) -> str:
+        """The predicted loss of a device that the topology has and no job can use; "" without a prediction."""
+        count = 2 if self._machine.system.nets else 1
+        whole = repaired(self._machine, self.repairs)
+        try:
+            return _loss(_forecast(whole, count), _forecast(with_edits(whole, drops=(subject,)), count), (subject,))
+        except Error:
+            return ""
+
 
 def _loss(before: "Forecast", after: "Forecast", edits: tuple[str, ...]) -> str:
     from railgauge.topo.predict.comparison import ForecastComparison, no_slower, size_text
@@ -68,6 +77,7 @@ def _loss(before: "Forecast", after: "Forecast", edits: tuple[str, ...]) -> str:
 def repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
     """The machine without those faults, as far as its topology can have it."""
     from railgauge.topo.compare.port_up import with_ports_up
+    from railgauge.topo.compare.restored import restored
 
     known = list(repairs)
     ports = {port: rate for repair in known for port, rate in repair.ports.items()}
@@ -77,6 +87,9 @@ def repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
     for repair in known:
         with suppress(Error):
             machine = with_edits(machine, repair.sets)
+        if repair.lost:
+            with suppress(Error):
+                machine = replace(machine, topology=restored(machine.running, repair.lost))
     return machine
 
 

@@ -7,16 +7,21 @@ from railgauge.topo.expect.lost_gpus import lost_gpus
 from railgauge.topo.expect.shipped import find
 from railgauge.topo.findings.cards.gpus import GPU_LOST
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.lost_price import UNPRICED, lost_repairs
 from railgauge.topo.findings.node.peers import has_gpus
-from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.findings.node.repair import Repair
+from railgauge.topo.findings.node.rule import Need, Rule, missing
 from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    facts = machine.sources.of_all_gpus
+    facts, prices = machine.sources.of_all_gpus, Prices(machine)
     for one in lost_gpus(facts):
         if one.sure:
-            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=RULE.card.effect, gpus=len(facts.gpus))
+            price = prices.without(one.subject) if facts.gpu(one.subject) else prices.loss(one.subject)
+            effect = price or f"{RULE.card.effect}; {UNPRICED}"
+            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=effect, gpus=len(facts.gpus))
         else:
             yield RULE.unknown(one.subject, one.why)
     error = facts.driver.cuda_error
@@ -24,9 +29,19 @@ def _check(machine: Machine) -> Iterator[Finding]:
         yield RULE.unknown("CUDA", f"whether CUDA has all GPUs is unknown: {error}")
 
 
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    if missing(Need.PCI, machine) or missing(Need.NVML, machine):
+        return
+    facts = machine.sources.of_all_gpus
+    present = [one for gpu in facts.gpus if (one := facts.function(gpu.bus_id))]
+    yield from lost_repairs(machine, lost_gpus(facts), present)
+
+
 def _concerns(machine: Machine) -> bool:
     facts = machine.facts
     return facts is None or has_gpus(machine) or find(facts) is not None
 
 
-RULE = Rule(card=GPU_LOST, needs=(Need.MACHINE, Need.PCI, Need.NVML), concerns=_concerns, check=_check)
+RULE = Rule(
+    card=GPU_LOST, needs=(Need.MACHINE, Need.PCI, Need.NVML), concerns=_concerns, check=_check, repairs=_repairs
+)

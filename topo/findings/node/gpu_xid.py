@@ -15,8 +15,8 @@ def _check(machine: Machine) -> Iterator[Finding]:
     log = machine.sources.kernel_log
     names = {gpu.bus_id: f"GPU{gpu.index} ({gpu.bus_id})" for gpu in machine.sources.gpus}
     yield from xid_findings(log.events, names)
-    if why := log.error or log.missing:
-        yield RULE.unknown(machine.host, why)
+    if log.gap:
+        yield RULE.unknown(machine.host, log.gap)
 
 
 def _concerns(machine: Machine) -> bool:

@@ -4,19 +4,33 @@
 from collections.abc import Iterator
 
 from railgauge.topo.expect.lost_nics import lost_nics
+from railgauge.topo.facts.pci_devices import nics
 from railgauge.topo.findings.cards.rdma import NIC_LOST
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.lost_price import UNPRICED, lost_repairs
+from railgauge.topo.findings.node.repair import Repair
+from railgauge.topo.findings.node.rule import Need, Rule, missing
 from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    facts = machine.sources.of_all_gpus
+    facts, prices = machine.sources.of_all_gpus, Prices(machine)
     for one in lost_nics(facts):
         if one.sure:
-            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=RULE.card.effect, rdma_devices=len(facts.rdma))
+            effect = prices.loss(one.subject) or f"{RULE.card.effect}; {UNPRICED}"
+            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=effect, rdma_devices=len(facts.rdma))
         else:
             yield RULE.unknown(one.subject, one.why)
+
+
+def _repairs(machine: Machine) -> Iterator[Repair]:
+    facts = machine.sources.of_all_gpus
+    if missing(Need.PCI, machine):
+        return
+    used = {port.device.bus_id for port in machine.rdma_ports}
+    beside = [one for one in nics(facts) if one.bus_id in used]
+    yield from lost_repairs(machine, lost_nics(facts), beside)
 
 
 RULE = Rule(
@@ -24,4 +38,5 @@ RULE = Rule(
     needs=(Need.MACHINE, Need.PCI),
     concerns=lambda machine: machine.facts is None or bool(machine.facts.rdma),
     check=_check,
+    repairs=_repairs,
 )

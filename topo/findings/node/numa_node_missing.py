@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs and NICs without a NUMA node beside others that have one: the firmware leaves out part of the host."""
+"""GPUs and NICs without a NUMA node beside others that have one, as the firmware leaves out part of the host; or with
+another one than the ports above them.
+"""
 
 from collections.abc import Iterator
 
@@ -22,6 +24,11 @@ def _check(machine: Machine) -> Iterator[Finding]:
             effect=RULE.card.effect,
             devices=without,
         )
+    for one in devices if len(nodes) > 1 else ():
+        above = {port.numa for bus_id in one.path[1:-1] if (port := machine.sources.function(bus_id))}
+        if len(above) == 1 and None not in above and one.numa not in (None, *above):
+            message = f"{one.bus_id} is on NUMA{one.numa}, and the ports above it are on NUMA{above.pop()}"
+            yield RULE.finding(Level.WARN, one.bus_id, message, effect=RULE.card.effect, numa=one.numa)
 
 
 RULE = Rule(card=NUMA_NODE_MISSING, needs=(Need.MACHINE, Need.PCI), concerns=has_gpus, check=_check)

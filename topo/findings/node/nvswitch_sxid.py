@@ -16,8 +16,8 @@ from railgauge.topo.values.pci_class import NVSWITCH
 def _check(machine: Machine) -> Iterator[Finding]:
     log = machine.sources.kernel_log
     yield from sxid_findings(log.events)
-    if why := log.error or log.missing:
-        yield RULE.unknown(machine.host, why)
+    if log.gap:
+        yield RULE.unknown(machine.host, log.gap)
 
 
 def _concerns(machine: Machine) -> bool:

@@ -74,7 +74,7 @@ def missing(need: Need, machine: Machine) -> str:
     if inventory is None:
         return str(need) if need is Need.MACHINE else ""
     if need is Need.NVML and inventory.no_nvml is not None:
-        return f"{need}: {inventory.no_nvml}"
+        return inventory.no_nvml if inventory.no_nvml.startswith("NVML") else f"{need}: {inventory.no_nvml}"
     absent = {Need.PCI: not inventory.pci, Need.SETTINGS: inventory.settings is None}
     return str(need) if absent.get(need) else ""
 

@@ -17,11 +17,19 @@ from railgauge.topo.nccl.graph.link_facts import pci_links
 from railgauge.topo.xml.placed_element import PlacedElement
 
 
-def _check(file: Machine) -> Iterator[Finding]:
+def bogus(file: Machine) -> list[PlacedElement]:
+    """The fictitious bridges."""
+    return [pci for pci, _ in _judged(file)]
+
+
+def _judged(file: Machine) -> Iterator[tuple[PlacedElement, PciState]]:
     states = judge_pci(pci_links(file.topology, file.facts))
-    for pci, state in zip(file.topology.placed("pci"), states, strict=True):
-        if state.reason is Reason.BOGUS:
-            yield _finding(pci, state)
+    pairs = zip(file.topology.placed("pci"), states, strict=True)
+    return ((pci, state) for pci, state in pairs if state.reason is Reason.BOGUS)
+
+
+def _check(file: Machine) -> Iterator[Finding]:
+    yield from (_finding(pci, state) for pci, state in _judged(file))
 
 
 def _finding(pci: PlacedElement, state: PciState) -> Finding:

@@ -15,7 +15,7 @@ from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAI
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
-from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
@@ -81,7 +81,8 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
-            yield _finding(seen, _level(log, seen, causes), order if seen is first else "")
+            level = _level(log, seen, causes)
+            yield _finding(seen, _worst(level, sightings), order) if seen is first else _finding(seen, level)
     if cause is None and not any(map(_tells, sightings)):
         yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
 
@@ -123,6 +124,12 @@ def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
     innocent = seen.entry.pattern.suspect and not any(seen is cause for cause in causes)
     unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
     return Level.INFO if innocent or unneeded else seen.entry.pattern.level
+
+
+def _worst(level: Level, sightings: Sequence[Sighting]) -> Level:
+    """The level of a cause: that of what follows from it, if this is worse."""
+    follow = [seen.entry.pattern.level for seen in sightings if seen.entry.pattern.follows]
+    return max((level, *follow), key=ORDER.index)
 
 
 def _as_cause(seen: Sighting) -> Cause:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's log: messages of NVIDIA's driver in every form of log, in bounded memory and time, and every reason."""
 
+import errno
 import os
 import sys
 import threading
@@ -194,6 +195,20 @@ def test_without_either_there_are_both_reasons(tmp_path, command):
     error = live_kernel_log(str(tmp_path / "absent"), command)["error"]
     assert "No such file" in error
     assert "journalctl" in error or "no kernel messages" in error
+
+
+def test_what_may_not_be_read_says_what_to_try(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "open", refuse)
+    log = read_kernel_log(CaptureReader(Capture(manifest={}, facts={"kernel_log": live_kernel_log("kmsg", SILENT)})))
+    assert log.gap.startswith("kmsg: Operation not permitted (run as root); ")
+    assert log.gap.endswith("; check --dmesg FILE reads it from a file")
+    given = read_kernel_log(
+        CaptureReader(Capture(manifest={}, facts={"kernel_log": {"source": "x", "error": "x: no"}}))
+    )
+    assert given.gap == "x: no"
 
 
 def test_a_journal_that_hangs_is_given_up(tmp_path):

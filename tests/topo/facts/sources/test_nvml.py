@@ -218,3 +218,29 @@ def test_the_child_puts_null_where_nvml_does_not_answer(monkeypatch):
     assert first["links"][0] == {"state": 1, "p2p": None, "remote": None, "version": None, "type": None}
     assert (second["pci"], second["cc"], second["mig"], second["fabric"]) == (None, None, None, None)
     assert misfit(json.loads(json.dumps(answer)), "facts/nvml.json") is None
+
+
+def test_each_call_is_named_with_its_gpu_before_it_is_made(monkeypatch, capsys):
+    """So that the reason names the GPU on which NVML hangs."""
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    nvml_child.collect()
+    calls = capsys.readouterr().err.splitlines()
+    assert calls[0] == "call: nvmlInit"
+    assert {"call: nvmlDeviceGetHandleByIndex of GPU1", "call: nvmlDeviceGetP2PStatus of GPU0"} <= set(calls)
+
+
+class OldNvml(FakeNvml):
+    """pynvml of before two of the calls."""
+
+    c_nvmlGpuFabricInfo_v2_t = property()  # not there
+
+    def __getattr__(self, name):
+        if name == "nvmlDeviceGetMigMode":
+            raise AttributeError(name)
+        return super().__getattr__(name)
+
+
+def test_a_pynvml_without_a_call_answers_the_others(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", OldNvml())
+    first, _ = nvml_child.collect()["gpus"]
+    assert (first["mig"], first["fabric"], first["cc"]) == (None, None, [9, 0])

@@ -49,6 +49,15 @@ def test_paths_follow_from_the_gpu_that_is_missing_and_in_the_end_from_its_loss(
     assert [one[0] for one in shown(path)] == ["nodes-differ"]
 
 
+def test_no_difference_stands_below_a_finding_of_a_lower_level():
+    other = differs("gpu1", "0000:40:00.0 port 1", "mlx5_3 port 1: 100, 7 of 8 nodes 400", "rate")
+    assert [one[0] for one in shown(found("gpu1", "mtu-mismatch", "mlx5_3:1", "m", Level.INFO), other)] == [
+        "mtu-mismatch",
+        "nodes-differ",
+    ]
+    assert [one[0] for one in shown(found("gpu1", "ib-rate-low", "mlx5_3:1", "100"), other)] == ["ib-rate-low"]
+
+
 def test_a_fact_without_a_majority_concerns_all_its_nodes():
     split = found("", "nodes-differ", "x", "x: 1 on a, 2 on b", values={"1": ["a"], "2": ["b"]})
     assert set(worst_of(by_cause([split]))) == {"a", "b"}

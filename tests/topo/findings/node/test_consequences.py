@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """One fault is one entry: what only follows from another finding of the machine names it, and stands below it."""
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 from tests.cli.command import in_process
 from tests.topo.findings.node.cases import case, health
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.consequences import with_causes
+from railgauge.topo.findings.node.consequences import AFTER_ANY, CAUSES, COMPARING, OF_DEVICE, SAME_FAULT, with_causes
 from railgauge.topo.findings.node.rules import check
 from railgauge.topo.machine import load_machine
-from railgauge.topo.render.findings import folded_lines
+from railgauge.topo.render.findings import consequences, folded_lines
 
 GPU, OTHER = "0000:61:00.0", "0000:43:00.0"
 
@@ -73,6 +76,44 @@ def test_a_consequence_names_its_cause_in_any_order(cause, consequence):
 )
 def test_what_another_device_or_fault_has_stands_for_itself(one, other):
     assert causes(one, other) == [None, None]
+
+
+LOUD = (Level.FAIL, Level.WARN, Level.INFO)
+
+
+def relations():
+    """A cause and what may follow from it, for each relation that the tables have."""
+    for (identifier, subject), causes_of in CAUSES.items():
+        yield from ((found(cause), found(identifier, subject or OTHER)) for cause in causes_of)
+    for identifier, (cause, xids) in OF_DEVICE.items():
+        yield (xid(min(xids)) if xids else found(cause)), found(identifier)
+    for alike in SAME_FAULT:
+        if len(alike) > 1:
+            yield tuple(xid(code) for code in sorted(alike)[:2])
+    yield from ((xid(48), xid(code)) for code in AFTER_ANY)
+    yield from ((found("ib-port-down", "mlx5_3:1"), found(one, "mlx5_3 port 1")) for one in COMPARING)
+    yield found("nvswitch-sxid", "0000:05:00.0"), found("fabric-not-ready")
+
+
+def heads(*findings):
+    """The levels of what stands below nothing, the worst first."""
+    told = with_causes(findings)
+    below = [id(one) for its in consequences(told).values() for one in its]
+    return sorted((one.level for one in told if id(one) not in below), key=LOUD.index)
+
+
+@pytest.mark.parametrize(("cause", "consequence"), [*relations()], ids=lambda one: one.id)
+def test_nothing_stands_below_a_cause_of_a_lower_level(cause, consequence):
+    assert heads(consequence, cause) == [Level.FAIL]
+    for levels in product(LOUD, LOUD):
+        one, other = (replace(each, level=level) for each, level in zip((cause, consequence), levels, strict=True))
+        assert heads(other, one)[0] == min(levels, key=LOUD.index)
+
+
+def test_what_a_profile_expects_in_vain_is_no_less_than_a_fault_of_a_lower_level():
+    unmet = found("expectation-unmet", "rate", expected_by="profile dgx-h100")
+    assert heads(unmet, found("ib-rate-low", "mlx5_0:1", Level.WARN)) == [Level.FAIL, Level.WARN]
+    assert heads(unmet, found("ib-port-down", "mlx5_0:1")) == [Level.FAIL]
 
 
 def test_a_chain_names_its_first_cause():

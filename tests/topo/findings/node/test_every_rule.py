@@ -228,6 +228,12 @@ TABLE = {
         lambda: case("pcie-no-switch"),
         lambda: without_pci("pcie-no-numa"),
     ),
+    "devices-differ": Row(
+        Level.WARN,
+        lambda: case(DGX, files={f"{IB}/mlx5_4/fw_ver": "28.30.1000"}),
+        lambda: case(DGX, facts={f"nvml.gpus.{index}.vbios": "96.00" for index in range(8)}),
+        lambda: case(DGX),
+    ),
     "cpu-governor": Row(Level.WARN, lambda: governor("powersave"), lambda: governor("performance"), lambda: case(DGX)),
     "ib-port-down": Row(
         Level.FAIL,

@@ -391,3 +391,10 @@ def test_words_that_nobody_knows_name_the_part_of_nccl_that_speaks():
     (found,) = judged(warned("new/file.cc:1 NCCL WARN Zork")).findings
     assert (found.id, found.level) == ("other-warning", Level.WARN)
     assert "a part that is not known here" in found.message
+
+
+def test_a_warning_that_a_job_fails_after_is_a_failure():
+    lines = "new/file.cc:1 NCCL WARN Zork\na:1:1 [0] proxy.cc:1 NCCL WARN [Proxy Service 0] Failed to execute operation"
+    first, *follow = judged(warned(lines)).findings
+    assert (first.id, first.level) == ("other-warning", Level.FAIL)
+    assert [(one.id, one.level) for one in follow] == [("nccl-aborting", Level.INFO)]
