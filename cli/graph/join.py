@@ -86,7 +86,7 @@ def _searched(
     machine: "Machine", nodes: int, policy: Policy, steering: "Steering", *, p2p: bool
 ) -> "tuple[System, Graphs]":
     """A node's System, and its graphs as one of `nodes`."""
-    from railgauge.topo.channels.search import search
+    from railgauge.topo.predict.search import search
 
     system = machine.system
     denied = machine.denied

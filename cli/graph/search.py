@@ -62,9 +62,9 @@ def search(
         railgauge graph search --policy nccl --set NCCL_CROSS_NIC=0
     """
     from railgauge.topo.channels import graph_file
-    from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.predict.search import search as search_graphs
     from railgauge.topo.render.graph import graph_records
 
     if output is not None and output.lower().endswith(PICTURES):

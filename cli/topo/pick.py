@@ -29,8 +29,8 @@ from railgauge.topo.machine import Machine
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.binding import Binding
-    from railgauge.topo.channels.pick import Pick
     from railgauge.topo.nccl.graph.model import Node, System
+    from railgauge.topo.predict.pick import Pick
 
 
 class PickFormat(StrEnum):
@@ -77,9 +77,9 @@ def pick(
         eval "$(railgauge topo pick -n 4 --format env)"
     """
     from railgauge.topo.channels.binding import bindings
-    from railgauge.topo.channels.pick import pick as pick_gpus
     from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.predict.pick import pick as pick_gpus
 
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     steering = read_steering(settings_in_force(machine, settings))
