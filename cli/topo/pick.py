@@ -9,6 +9,7 @@ import typer
 
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER
+from railgauge.cli.json_text import json_text
 from railgauge.cli.machine_options import (
     From,
     Gpus,
@@ -23,7 +24,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, json_text, print_text, write_text
+from railgauge.cli.output import document, print_text, write_text
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine
 
