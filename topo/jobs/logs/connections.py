@@ -26,7 +26,7 @@ CONNECTION = re.compile(
 )
 TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^\n>]+> [^ \n]+ ([^\n]*)\n?")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
-ALONE = re.compile(rb"([^:]*):[^ ]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]* (.*)\n")
+ALONE = re.compile(rb"([^:]*):[\d:]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]* (.*)\n")
 """The same, faster: it is right where it is found as often as there are lines. Before the host more may stand."""
 HOST = re.compile(r"[^\s\]:,]*$")
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
