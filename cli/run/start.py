@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts `railgauge run`: it launches the ranks, or it is itself one process of a launched job.
 
-A launching process loads no part of the engine, so that its ranks start sooner.
+Its imports are lazy: what launches over ssh, mpirun or torchrun needs no part of the engine.
 """
 
 import os

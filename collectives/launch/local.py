@@ -8,9 +8,10 @@ would start it. Rank 0 inherits the listening socket, so no other program can ta
 import os
 import signal
 import socket
-import subprocess
 import time
+from multiprocessing.process import BaseProcess
 
+from railgauge.collectives.launch.forked_rank import prepare, start_rank
 from railgauge.collectives.launch.launch import (
     Ended,
     Launch,
@@ -45,12 +46,22 @@ def start(launch: Launch) -> Ended:
     """
     _check_here(launch)
     told, tells = os.pipe()
-    ranks: dict[int, subprocess.Popen[bytes]] = {}
+    ranks: dict[int, BaseProcess] = {}
+    prepare(launch.argv[0])
     try:
         with exit_on_signals(), _listener() as listener:
             exported = environment(launch)
             for rank in range(launch.processes):
-                ranks[rank] = _start(launch, rank, exported, listener, tells)
+                mine = {} if rank else {"RAILGAUGE_LISTEN_FD": listener.fileno(), REPORT_FD: tells}
+                ranks[rank] = start_rank(
+                    launch.argv,
+                    exported
+                    | _place(launch, rank, _port(listener))
+                    | {LAUNCHER_PID: str(os.getpid())}
+                    | {name: str(descriptor) for name, descriptor in mine.items()},
+                    shows=rank == 0,
+                    closed={told, tells, listener.fileno()} - set(mine.values()),
+                )
             listener.close()
             os.close(tells)
             status, message = _wait(ranks, grace_s(launch.timeout_s))
@@ -60,16 +71,16 @@ def start(launch: Launch) -> Ended:
         os.close(told)
 
 
-def _wait(ranks: "dict[int, subprocess.Popen[bytes]]", within_s: float) -> tuple[int, str | None]:
+def _wait(ranks: dict[int, BaseProcess], within_s: float) -> tuple[int, str | None]:
     """Wait for the ranks; Ctrl-C ends them, and rank 0 reports how far it got."""
     try:
         return wait(ranks, within_s)
     except KeyboardInterrupt:
         for process in ranks.values():
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
+            if process.exitcode is None and process.pid:
+                os.kill(process.pid, signal.SIGINT)
         deadline = time.monotonic() + within_s
-        while ranks[0].poll() is None and time.monotonic() < deadline:
+        while ranks[0].exitcode is None and time.monotonic() < deadline:
             time.sleep(POLL_S)
         kill(ranks)
         return 128 + signal.SIGINT, None
@@ -98,20 +109,3 @@ def _place(launch: Launch, rank: int, port: str) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
     }
-
-
-def _start(
-    launch: Launch, rank: int, exported: dict[str, str], listener: socket.socket, tells: int
-) -> "subprocess.Popen[bytes]":
-    env = exported | _place(launch, rank, _port(listener))
-    env[LAUNCHER_PID] = str(os.getpid())
-    fds: tuple[int, ...] = ()
-    if rank == 0:
-        env |= {"RAILGAUGE_LISTEN_FD": str(listener.fileno()), REPORT_FD: str(tells)}
-        fds = (listener.fileno(), tells)
-    stdout = None if rank == 0 else subprocess.DEVNULL
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Python's own start would print a traceback
-    try:
-        return subprocess.Popen(rank_command(launch), env=env, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=stdout)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

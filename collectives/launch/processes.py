@@ -3,13 +3,13 @@
 
 import contextlib
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.process import BaseProcess
 
 GRACE_SHARE, LEAST_GRACE_S, MOST_GRACE_S = 0.1, 1.0, 5.0
 POLL_S = 0.02
-Ranks = Mapping[int, "subprocess.Popen[bytes]"]
+Ranks = Mapping[int, BaseProcess]
 
 
 def grace_s(timeout_s: float) -> float:
@@ -32,24 +32,24 @@ def wait(ranks: Ranks, within_s: float, pause: Callable[[float], None] = time.sl
     """
     deadline: float | None = None
     late: list[int] = []
-    while None in (codes := [process.poll() for process in ranks.values()]):
+    while None in (codes := [process.exitcode for process in ranks.values()]):
         if deadline is None and any(codes):
             deadline = time.monotonic() + within_s
         if deadline is not None and time.monotonic() > deadline:
-            late = [rank for rank, process in ranks.items() if process.returncode is None]
+            late = [rank for rank, process in ranks.items() if process.exitcode is None]
             kill(ranks)
             break
         pause(POLL_S)
-    return _verdict({rank: process.returncode for rank, process in ranks.items()}, late)
+    return _verdict({rank: process.exitcode or 0 for rank, process in ranks.items()}, late)
 
 
 def kill(ranks: Ranks) -> None:
     """Kill those that still run; none is left on return."""
     for process in ranks.values():
-        if process.poll() is None:
+        if process.exitcode is None:
             process.kill()
     for process in ranks.values():
-        process.wait()
+        process.join()
 
 
 def _verdict(codes: dict[int, int], late: list[int]) -> tuple[int, str | None]:

@@ -14,9 +14,10 @@ import contextlib
 import os
 import select
 import socket
-import subprocess
 import sys
+from multiprocessing.process import BaseProcess
 
+from railgauge.collectives.launch.forked_rank import prepare, start_rank
 from railgauge.collectives.launch.processes import kill, wait
 from railgauge.collectives.launch.tether import COMMAND, LAUNCHER_PID
 from railgauge.transports.secret import MOST_BYTES
@@ -41,11 +42,13 @@ def main(arguments: list[str]) -> int:
         os.write(sys.stderr.fileno(), STARTED)
     known = {SECRET: os.fsdecode(secret), COMMAND: os.fsdecode(command), LAUNCHER_PID: str(os.getpid())}
     environ = os.environ | known
-    ranks: dict[int, subprocess.Popen[bytes]] = {}
+    ranks: dict[int, BaseProcess] = {}
     try:
+        prepare(argv[0])
         for local_rank in range(int(os.environ["LOCAL_WORLD_SIZE"])):
             rank = int(first) + local_rank
-            ranks[rank] = _start(rank, local_rank, environ, argv)
+            place = {"RANK": str(rank), "LOCAL_RANK": str(local_rank)}
+            ranks[rank] = start_rank(argv, environ | place, shows=rank == 0)
         status, message = wait(ranks, float(grace_s), _pause)
     finally:
         kill(ranks)
@@ -59,15 +62,6 @@ def _enter(folder: str) -> None:
         os.chdir(folder)
     except OSError as error:
         _say(f"{folder}: {error.strerror}: using {os.getcwd()} as working directory instead")
-
-
-def _start(rank: int, local_rank: int, environ: dict[str, str], argv: list[str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "railgauge", *argv],
-        env=environ | {"RANK": str(rank), "LOCAL_RANK": str(local_rank)},
-        stdin=subprocess.DEVNULL,
-        stdout=None if rank == 0 else subprocess.DEVNULL,
-    )
 
 
 def _pause(seconds: float) -> None:

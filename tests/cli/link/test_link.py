@@ -18,6 +18,7 @@ from tests.cli.run.test_failures import alive
 from tests.cli.run.test_run import free_port
 from tests.cli.test_schemas import check
 from tests.collectives.link.synthetic import JOB
+from tests.hosts.rank_processes import rank_of
 from tests.hosts.waiting import cpu_s
 from tests.patience import HANGS_AFTER_S
 
@@ -177,9 +178,3 @@ def long_measurement():
         else:
             pytest.fail("the ranks did not begin")
         yield launcher, ranks
-
-
-def rank_of(pid: int) -> int:
-    """By what its launcher has put into its environment."""
-    environ = Path(f"/proc/{pid}/environ").read_text()
-    return int(re.search(r"(?:^|\0)RANK=(\d+)", environ)[1]) if "RANK=" in environ else -1

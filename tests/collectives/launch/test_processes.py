@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the ends of a host's rank processes say about the job."""
 
-import subprocess
+import multiprocessing
+import os
 
 import pytest
 
@@ -15,7 +16,9 @@ def started():
 
     def start(*commands, first=0):
         for rank, command in enumerate(commands, first):
-            ranks[rank] = subprocess.Popen(["sh", "-c", f"exec {command}"])
+            words = ["sh", "-c", f"exec {command}"]
+            ranks[rank] = multiprocessing.get_context("fork").Process(target=os.execvp, args=("sh", words))
+            ranks[rank].start()
         return ranks
 
     yield start
@@ -39,7 +42,7 @@ def test_a_killed_rank_is_named_by_its_number_in_the_job(started):
 def test_ranks_that_do_not_end_after_another_failed_are_killed(started):
     ranks = started("sh -c 'exit 4'", "sleep 100")
     assert wait(ranks, 0.1) == (4, "rank 1 was killed because it did not end by itself")
-    assert ranks[1].returncode == -9
+    assert ranks[1].exitcode == -9
 
 
 def test_late_ranks_are_not_blamed_for_another_ones_cause(started):
