@@ -2,7 +2,7 @@
 """JSON documents as text: as json.dumps has them with an indent of 1, and much faster where they hold long tables.
 
 Python's encoder in C knows no indent, but any separators: a list of flat objects is encoded whole, with line ends for
-separators. No string holds a line end, so that those between objects are told by it.
+separators. No string holds a line end: each one stands between objects or their members.
 """
 
 import json
