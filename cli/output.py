@@ -4,7 +4,6 @@
 JSON documents carry schema, version, host and time.
 """
 
-import json
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from railgauge import __version__
 from railgauge.cli.everywhere import is_coloured
+from railgauge.cli.json_text import json_text
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files.output_file import write_file
@@ -27,11 +27,6 @@ def document(schema: str, host: str, **content: object) -> dict[str, Any]:
     """A JSON document of that schema; `host` is "" for a machine described by a file."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {"schema": f"railgauge/{schema}/1", "version": __version__, "host": host, "time": now, **content}
-
-
-def json_text(content: dict[str, Any], indent: int | None = 1) -> str:
-    """The document as text; ValueError for a number that JSON cannot express (NaN, Infinity)."""
-    return json.dumps(content, indent=indent, allow_nan=False)
 
 
 def print_json(content: dict[str, Any]) -> None:

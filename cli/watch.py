@@ -149,7 +149,8 @@ def _look(source: "Source", rules: "Sequence[Rule | ComparisonRule]", before: Lo
 
 
 def _show(look: Look, events: "Sequence[FindingEvent]", every_s: float, *, is_first: bool, as_json: bool) -> None:
-    from railgauge.cli.output import json_text, print_lines
+    from railgauge.cli.json_text import json_text
+    from railgauge.cli.output import print_lines
     from railgauge.topo.render.watch import event_lines, first_line
 
     if as_json:
@@ -198,7 +199,7 @@ def _run(command: str, content: dict[str, Any]) -> None:
 
     stdin is a file: writing to a pipe that the command does not read would end the watch by SIGPIPE.
     """
-    from railgauge.cli.output import json_text
+    from railgauge.cli.json_text import json_text
 
     environment = os.environ | {"RAILGAUGE_HOST": content["host"], "RAILGAUGE_EVENTS": str(len(content["events"]))}
     try:

@@ -17,13 +17,13 @@ from railgauge.collectives.node_machine import dump_path, read_machine
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import Graphs
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.merged_nics import merge_nics
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology

@@ -5,8 +5,8 @@ import itertools
 from dataclasses import replace
 
 from railgauge.topo.channels.graph import Channel, Graphs, Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.predict.search import search
 
 FOREIGN_CHANNELS = {2: 7}  # of two GPUs, whose only ring NCCL knows too: an odd number of channels shows
 CHANNELS = 12

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
@@ -25,6 +24,7 @@ from railgauge.topo.nccl.settings.steering import parse_settings, read_steering
 from railgauge.topo.predict.fabric import Fabric, FabricKind
 from railgauge.topo.predict.forecast import Forecast, forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.search import search
 
 MEASURED = pathlib.Path(__file__).with_name("measured.jsonl")
 SMALL = 1 << 20  # below it times are mostly latency

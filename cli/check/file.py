@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from railgauge.cli.output import document, json_text, write_text
+from railgauge.cli.json_text import json_text
+from railgauge.cli.output import document, write_text
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.machine import Machine

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from railgauge.cli.output import check_folders, json_text, write_text
+from railgauge.cli.json_text import json_text
+from railgauge.cli.output import check_folders, write_text
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.json_text import json_text
 from railgauge.cli.machine_options import (
     LIVE,
     MACHINE_HELP,
@@ -21,7 +22,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.cli.output import document, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 
@@ -86,7 +87,7 @@ def _searched(
     machine: "Machine", nodes: int, policy: Policy, steering: "Steering", *, p2p: bool
 ) -> "tuple[System, Graphs]":
     """A node's System, and its graphs as one of `nodes`."""
-    from railgauge.topo.channels.search import search
+    from railgauge.topo.predict.search import search
 
     system = machine.system
     denied = machine.denied

@@ -190,11 +190,11 @@ class _Shape:
         """The plan of a machine: its channels searched, or read from a file."""
         from railgauge.topo.channels import graph_file
         from railgauge.topo.channels.group import group_of
-        from railgauge.topo.channels.search import search
         from railgauge.topo.nccl.graph.peer_status import denied_pairs
         from railgauge.topo.nccl.paths.paths import paths
         from railgauge.topo.nccl.settings.steering import read_steering
         from railgauge.topo.predict.plan import NodePlan
+        from railgauge.topo.predict.search import search
 
         steering = read_steering(self.settings)
         system = open_system(machine, self.ranks, self.device)

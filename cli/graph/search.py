@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.json_text import json_text
 from railgauge.cli.machine_options import (
     DeviceChoice,
     DeviceOption,
@@ -25,7 +26,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, json_text, print_json, print_text, write_text
+from railgauge.cli.output import document, print_json, print_text, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 
@@ -62,9 +63,9 @@ def search(
         railgauge graph search --policy nccl --set NCCL_CROSS_NIC=0
     """
     from railgauge.topo.channels import graph_file
-    from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.predict.search import search as search_graphs
     from railgauge.topo.render.graph import graph_records
 
     if output is not None and output.lower().endswith(PICTURES):

@@ -88,10 +88,10 @@ def show(
     from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.group import group_of
     from railgauge.topo.channels.running import with_running
-    from railgauge.topo.channels.search import search
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.paths.paths import paths
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.predict.search import search
     from railgauge.topo.render.graph import graph_records, rank_lines
 
     _check_suffix(output)

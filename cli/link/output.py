@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from railgauge.cli.findings_output import FOUND, print_findings
+from railgauge.cli.json_text import json_text
 from railgauge.cli.link.start import LinkAnswer
-from railgauge.cli.output import document, json_text, print_json, print_lines, terminal_width, write_text
+from railgauge.cli.output import document, print_json, print_lines, terminal_width, write_text
 from railgauge.cli.streams import tell
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.link.judgement import judge

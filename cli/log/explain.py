@@ -87,7 +87,6 @@ def _log(
 ) -> None:
     from railgauge.topo.files.lines import whole_lines
     from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
-    from railgauge.topo.jobs.logs.allowed import allowed
     from railgauge.topo.jobs.logs.log import Log
     from railgauge.topo.jobs.logs.verdict import verdict
     from railgauge.topo.render.log import log_document, log_lines
@@ -106,7 +105,11 @@ def _log(
     machine = open_machine(one_machine(source), save=save) if source else None
     judged = verdict(log, machine)
     fewer = any(finding.id == FEWER_CHANNELS.id for finding in judged.findings)
-    may = allowed(log, machine) if machine and not fewer else ()
+    may: tuple[str, ...] = ()
+    if machine and not fewer:
+        from railgauge.topo.jobs.logs.allowed import allowed
+
+        may = allowed(log, machine)
     if as_json:
         print_json(document("log", "", **log_document(log, judged, may)))
     else:

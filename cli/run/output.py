@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from railgauge.cli.output import json_text
+from railgauge.cli.json_text import json_text
 from railgauge.cli.run import counters
 from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from railgauge.cli.output import json_text, write_text
+from railgauge.cli.json_text import json_text
+from railgauge.cli.output import write_text
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from railgauge.cli.output import check_folders, json_text, write_text
+from railgauge.cli.json_text import json_text
+from railgauge.cli.output import check_folders, write_text
 from railgauge.cli.ranks_start import ALONE, Start, launch_of, launch_ranks, own_place, speaks
 from railgauge.cli.run.result_file import RunAnswer
 from railgauge.cli.streams import tell

@@ -9,6 +9,7 @@ import typer
 
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER
+from railgauge.cli.json_text import json_text
 from railgauge.cli.machine_options import (
     From,
     Gpus,
@@ -23,14 +24,14 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.machine_options import output as output_option
-from railgauge.cli.output import document, json_text, print_text, write_text
+from railgauge.cli.output import document, print_text, write_text
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.binding import Binding
-    from railgauge.topo.channels.pick import Pick
     from railgauge.topo.nccl.graph.model import Node, System
+    from railgauge.topo.predict.pick import Pick
 
 
 class PickFormat(StrEnum):
@@ -77,9 +78,9 @@ def pick(
         eval "$(railgauge topo pick -n 4 --format env)"
     """
     from railgauge.topo.channels.binding import bindings
-    from railgauge.topo.channels.pick import pick as pick_gpus
     from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.predict.pick import pick as pick_gpus
 
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     steering = read_steering(settings_in_force(machine, settings))

@@ -4,8 +4,9 @@
 import os
 from typing import Any
 
+from railgauge.cli.json_text import json_text
 from railgauge.cli.machine_options import name_of
-from railgauge.cli.output import document, json_text, write_text
+from railgauge.cli.output import document, write_text
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.named_source import Source
 from railgauge.topo.machine import Machine

@@ -7,12 +7,12 @@ import pytest
 
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.host_ranks import cores_of, shares
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.predict.search import search
 from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.topology import Topology

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from railgauge.cli.topo.commands import app
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pasted import smi_matrix
 from railgauge.topo.machine import load_machine
@@ -23,6 +22,7 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.gid import GidSettings, choose_gid
+from railgauge.topo.predict.search import search
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"

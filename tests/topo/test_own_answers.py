@@ -8,11 +8,11 @@ import pytest
 from tests.golden_answers import FIELDS, OWN
 
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml import topology_file
 
 MACHINES = ("consumer-2x5090", "dgx-1v", "dgx-h100", "h200x4", "pcie-no-switch", "power9-ac922", "vm-flat")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best channels found (topo/native/best_channels.h), as graphs: never less than NCCL's own.
 
-If nothing carries more than NCCL's channels, they are the answer: every difference from NCCL is a gain.
+If nothing carries more than NCCL's channels, they are the answer: every difference from NCCL is a gain. Ring and tree
+come in pairs with as many channels each, since NCCL runs the smaller number; the prediction chooses a pair
+(topo/predict/search.py).
 """
 
 import time
@@ -38,23 +40,32 @@ class Candidates:
     search_ms: float
 
 
-def best_graphs(wiring: Wiring, listed: Wiring, nodes: int, cross_nic: int) -> Graphs:
-    """Ring and tree of one of `nodes` equal nodes; `listed` has each NIC as often as NCCL counts it.
+def best_graphs(wiring: Wiring, listed: Wiring, nodes: int, cross_nic: int) -> tuple[Graphs, ...]:
+    """Rings and trees of one of `nodes` equal nodes, the most bandwidth first, NCCL's own last.
 
-    `cross_nic` is NCCL_CROSS_NIC.
+    `listed` has each NIC as often as NCCL counts it; `cross_nic` is NCCL_CROSS_NIC. One alone for ranks on host memory.
 
     UnavailableError if no channel can visit all ranks.
     """
     if wiring.ranks[0].kind is NodeKind.HOST:
-        return _host_graphs(wiring, cross_nic)
+        return (_host_graphs(wiring, cross_nic),)
     nccl = nccl_graphs(listed, cross_nic)
     if len(wiring.ranks) == 1:
-        return nccl
+        return (nccl,)
     limits = limits_of(wiring)
     ring = _candidates(wiring, nccl.ring, nodes, cross_nic, wanted=set())
     tree = _candidates(wiring, nccl.tree, nodes, cross_nic, wanted=most_carrying(ring.found.by_count, limits))
-    ring_graph = _ring(wiring, ring, tree, nodes, cross_nic)
-    return Graphs(ring=ring_graph, tree=_tree(wiring, tree, nodes, cross_nic, len(ring_graph.channels)))
+    pairs = [
+        Graphs(ring=one, tree=other)
+        for one in _with_theirs(wiring, ring, _ring(wiring, ring, tree, nodes, cross_nic))
+        for other in _with_theirs(wiring, tree, _tree(wiring, tree, nodes, cross_nic, len(one.channels)))
+    ]
+    return (*(pair for pair in pairs[:-1] if len(pair.ring.channels) == len(pair.tree.channels)), pairs[-1])
+
+
+def _with_theirs(wiring: Wiring, among: Candidates, best: Graph) -> list[Graph]:
+    """The best graph, and NCCL's if that is another."""
+    return [best, _theirs(wiring, among)] if best.difference else [best]
 
 
 def _host_graphs(wiring: Wiring, cross_nic: int) -> Graphs:
@@ -118,10 +129,9 @@ def _ring(wiring: Wiring, ring: Candidates, tree: Candidates, nodes: int, cross_
 
 
 def _tree(wiring: Wiring, tree: Candidates, nodes: int, cross_nic: int, count: int) -> Graph:
-    """The tree with the ring's channels if it carries no less than NCCL's, which is taken if it carries as much."""
-    found = tree.found.by_count
-    if total(found, count) < tree.theirs * (1 - EQUAL) or count not in found:
-        count = choose(found, most_carrying(found, limits_of(wiring)), like=len(tree.nccl.channels))
+    """The tree with the ring's channels, unless it carries less than NCCL's, or as much with as many channels."""
+    if count not in tree.found.by_count:
+        return _theirs(wiring, tree)
     best = _best(wiring, tree, count, cross_nic)
     gain, no_loss = best.total(nodes) > tree.theirs * (1 + EQUAL), best.total(nodes) >= tree.theirs
     better = gain or (no_loss and count != len(tree.nccl.channels))

@@ -35,6 +35,12 @@ class KnownSetting:
     most: int | None = None
 
 
+CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
+"""Settings that force a choice that `graph predict` models."""
+BINDING = (*CHOICES, "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_GRAPH_FILE")
+"""All settings that force one choice for all jobs, sizes and numbers of nodes."""
+
+
 def nearest(name: str) -> str | None:
     """The setting with the most similar name; None if none is similar."""
     wanted = name.strip().upper()

@@ -151,22 +151,23 @@ class _ZstdStream:
     """A reader of zstd that tells a frame which breaks off from the end, which zstandard's own does not."""
 
     def __init__(self, file: Any) -> None:
-        self._file, self._rest = file, b""
-        self._frame: Any = None
-
-    def read(self, _: int) -> bytes:
-        """What the next piece holds, none at the end; EOFError within a frame."""
         import zstandard
 
-        while piece := self._rest or self._file.read(ZSTD_PIECE):
-            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            found: bytes = frame.decompress(piece)
+        self._file, self._rest = file, b""
+        self._reader = zstandard.ZstdDecompressor()
+        self._frame: Any = None
+
+    def read(self, size: int) -> bytes:
+        """About so many bytes, of frames that may be as small as lines; none at the end. EOFError within a frame."""
+        found: list[bytes] = []
+        while size > 0 and (piece := self._rest or self._file.read(ZSTD_PIECE)):
+            frame = self._frame or self._reader.decompressobj()
+            found.append(frame.decompress(piece))
             self._rest, self._frame = (frame.unused_data, None) if frame.eof else (b"", frame)
-            if found:
-                return found
-        if self._frame is not None:
+            size -= len(found[-1])
+        if self._frame is not None and not any(found):
             raise EOFError("no end of the frame")
-        return b""
+        return b"".join(found)
 
 
 def _zstd_stream(file: Any) -> Read:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from railgauge.topo.findings.finding import Finding
-from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.jobs.logs.connections import LoggedConnection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import LogVerdict
@@ -139,9 +138,13 @@ def _part(title: str, rows: list[str]) -> Iterator[str]:
 def _next(findings: Iterable[Finding]) -> list[str]:
     """The checks on the machines that distinguish causes of the same lines, and the command that explains each."""
     named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
+    if not named:
+        return []
+    from railgauge.topo.findings.node.rules import RULES
+
     options = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
     look = [f"on the machines: railgauge check {options}"] if options else []
-    return [*look, "about each finding: railgauge explain ID"] if named else []
+    return [*look, "about each finding: railgauge explain ID"]
 
 
 def _nodes(log: Log) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from railgauge.topo.channels.binding import Binding
-from railgauge.topo.channels.pick import GpuChoice, Pick, same
 from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.predict.pick import GpuChoice, Pick, same
 from railgauge.topo.render.binding import port_names
 
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.collectives.cost.host_forecast import host_rows
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
@@ -15,6 +14,7 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.search import search
 
 ANY = read_allowed({})
 RING = read_allowed({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})

@@ -11,12 +11,12 @@ from tests.topo.small_machines import SWITCHED, gpu, machine, machines, nic, nvl
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
-from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.overhead import taken
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.steering import Steering
+from railgauge.topo.predict.search import search
 
 SLACK = 1e-4
 

@@ -7,10 +7,10 @@ import pytest
 
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.graph import Channel, Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import InputError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml import topology_file
 
 SYSTEM = build_system(load_machine("@h200x4").topology)

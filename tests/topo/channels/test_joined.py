@@ -12,12 +12,12 @@ from tests.topo.channels.synthetic_nodes import system as made_up_system
 from railgauge.topo.channels.executed import executed
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graphs, Policy
 from railgauge.topo.channels.joined import join
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.steering import Steering
+from railgauge.topo.predict.search import search
 
 
 @st.composite

@@ -10,12 +10,12 @@ from tests.topo.small_machines import SWITCHED, gpu, machine, nic, switch
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Policy
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import is_open, loads, overloaded, steps
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.predict.search import search
 
 PAIR = machine(
     switch("0000:10:00.0", gpu("0000:11:00.0", 0, SWITCHED), gpu("0000:12:00.0", 1, SWITCHED), nic("0000:13:00.0", 0)),

@@ -9,11 +9,11 @@ from tests import golden_answers
 
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.detect.merged_nics import merge_nics
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.steering import read_steering
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml import topology_file
 
 DUMPS = Path(__file__).parent / "nccl_h200"

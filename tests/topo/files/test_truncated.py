@@ -61,6 +61,18 @@ def test_a_whole_file_of_several_parts_is_read_without_a_notice(tmp_path, form):
     assert b"".join(blocks(str(path), pytest.fail)) == (b"one " if form == "xz" else b"one two")
 
 
+def test_frames_as_small_as_lines_are_blocks_as_large_as_others(tmp_path):
+    frames = [FORMS["zst"](b"line %d\n" % number) for number in range(5000)]
+    (tmp_path / "a.zst").write_bytes(b"".join(frames))
+    found = list(blocks(str(tmp_path / "a.zst"), pytest.fail))
+    assert b"".join(found) == b"".join(b"line %d\n" % number for number in range(5000))
+    assert len(found) < 5
+    (tmp_path / "b.zst").write_bytes(b"".join(frames)[:-1])
+    told = []
+    assert b"".join(blocks(str(tmp_path / "b.zst"), told.append)).endswith(b"line 4998\nline 4999")
+    assert len(told) == 1
+
+
 @forms
 def test_packed_nothing_is_nothing(tmp_path, form):
     assert read_bytes(packed(tmp_path, form, data=b""), 100) == b""

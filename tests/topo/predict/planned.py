@@ -4,13 +4,13 @@
 from functools import cache
 
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.steering import Steering, read_steering
 from railgauge.topo.predict.fabric import ONE_SWITCH, Fabric
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml.topology import Topology
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import Error, InputError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.element import Element, to_integer
 from railgauge.topo.xml.text import write

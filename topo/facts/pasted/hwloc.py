@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hwloc's XML (lstopo topo.xml): NUMA nodes, PCI devices and what they are. Formats 1.x, 2.x and 3.x.
+"""hwloc's XML (lstopo topo.xml): NUMA nodes, PCI devices and what they are, NVLinks. Formats 1.x, 2.x and 3.x.
 
 hwloc has the speed that a PCI link runs at in GB/s alone, which does not say how wide it is.
 """
@@ -12,6 +12,7 @@ from xml.parsers import expat
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.pasted import gpu_models
 from railgauge.topo.facts.pasted.host import PastedHost
+from railgauge.topo.facts.pasted.hwloc_nvlinks import NVLINKS, NvlinkEnd, NvlinkMatrix
 from railgauge.topo.values.busid import is_bus_id
 from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.spans import listed
@@ -26,6 +27,7 @@ X86 = (
     "processor\t: 0\nvendor_id\t: {CPUVendor}\ncpu family\t: {CPUFamilyNumber}\nmodel\t\t: {CPUModelNumber}\n"
     "model name\t: {CPUModel}"
 )
+ARM, POWER = "CPU implementer\t: {CPUImplementer}", "cpu\t\t: {CPUModel}"
 HOST_FILES = {
     "HostName": "/proc/sys/kernel/hostname",
     "OSRelease": "/proc/sys/kernel/osrelease",
@@ -66,9 +68,12 @@ class _Reading:
         self._host, self._path = host, path
         self._open: list[_Object | None] = []
         self._count = 0
+        self._nvlinks = NvlinkMatrix()
+        self._distances = self._element = ""
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
         self._parser.EntityDeclHandler = self._refuse_entity
 
     def run(self, data: bytes) -> None:
@@ -78,6 +83,11 @@ class _Reading:
             raise InputError(
                 f"not well-formed XML: {expat.ErrorString(error.code)}", self._path, error.lineno
             ) from error
+        self._nvlinks.connect(self._host)
+
+    def _text(self, text: str) -> None:
+        if self._distances == NVLINKS:
+            self._nvlinks.add(self._element, text)
 
     def _refuse_entity(self, *_: object) -> None:
         raise InputError("entities are not accepted", self._path, self._parser.CurrentLineNumber)
@@ -86,9 +96,13 @@ class _Reading:
         self._count += 1
         if self._count > MOST:
             raise InputError(f"more than {MOST} elements", self._path, self._parser.CurrentLineNumber)
-        self._open.append(_Object(attributes=attributes) if name == "object" else None)
+        self._element = name
+        holds = name in ("object", "topology")
+        self._open.append(_Object(attributes=attributes) if holds else None)
         if name == "info" and len(self._open) > 1 and (above := self._open[-2]):
             above.infos[attributes.get("name", "")] = attributes.get("value", "")
+        elif name.startswith("distances"):
+            self._distances = attributes.get("name", "")
         elif name == "object":
             self._object(self._open[-1] or _Object(attributes={}))
 
@@ -97,7 +111,7 @@ class _Reading:
         if closed is None:
             return
         kind = closed.get("type")
-        if kind in ("Machine", "Package", "Socket"):
+        if kind in ("Machine", "Package", "Socket", ""):  # from format 3.0 on the host's are those of <topology>
             self._infos(closed.infos)
         elif kind == "OSDev":
             self._os_device(closed)
@@ -111,6 +125,7 @@ class _Reading:
 
     def _function(self, one: _Object) -> None:
         function = self._host.function(one.get("pci_busid")[-12:].lower())
+        self._nvlinks.ends[one.get("gp_index")] = NvlinkEnd(bus_id=function.bus_id)
         around = [above for above in self._open[:-1] if above]
         bridge = around[-1] if around and around[-1].get("type") == "Bridge" else None
         function.above = bridge.get("pci_busid")[-12:].lower() if bridge else ""
@@ -131,6 +146,10 @@ class _Reading:
                 self._host.files[path] = infos[name]
         if {"CPUVendor", "CPUFamilyNumber", "CPUModelNumber"} <= infos.keys():
             self._host.files["/proc/cpuinfo"] = X86.format_map({"CPUModel": "", **infos})
+        elif "CPUImplementer" in infos:
+            self._host.files["/proc/cpuinfo"] = ARM.format_map(infos)
+        elif infos.get("CPUModel", "").startswith("POWER"):
+            self._host.files["/proc/cpuinfo"] = POWER.format_map(infos)
 
     def _os_device(self, one: _Object) -> None:
         name, infos = one.get("name"), one.infos
@@ -141,8 +160,16 @@ class _Reading:
         elif "Address" in infos:
             self._host.interface(name).update({"mac": infos["Address"], "bus_id": bus_id})
         elif infos.get("GPUModel") and bus_id in self._host.functions:
-            function = self._host.functions[bus_id]
-            function.name = infos["GPUModel"]
+            self._host.functions[bus_id].name = infos["GPUModel"]
+            if nvml := re.fullmatch(r"nvml(\d{1,3})", name):
+                self._gpu(int(nvml[1]), bus_id, one)
+
+    def _gpu(self, index: int, bus_id: str, one: _Object) -> None:
+        gpu = self._host.gpu(index)
+        gpu.update({"pci": bus_id, "name": one.infos["GPUModel"]})
+        if "NVIDIAUUID" in one.infos:
+            gpu["uuid"] = one.infos["NVIDIAUUID"]
+        self._nvlinks.ends[one.get("gp_index")] = NvlinkEnd(bus_id=bus_id, index=index)
 
     def _rdma(self, name: str, bus_id: str, infos: Mapping[str, str]) -> None:
         device = self._host.device(name)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NVLinks of pasted GPUs as NVML would answer them: counts out of a matrix, states out of `nvlink -s`.
+"""The NVLinks of pasted GPUs as NVML would answer them: counts out of a matrix, states out of `nvlink -s`, beside those
+that hwloc has (hwloc_nvlinks.py).
 
 A matrix says how many NVLinks join two GPUs. Where a GPU would need more than it can have, they go through NVSwitches.
 """
@@ -12,7 +13,7 @@ from railgauge.topo.facts.pasted.placement import is_gpu, letters
 
 UNSEEN = "FFFFFFFF:FF:FF.0"
 """NVML's bus id of an NVSwitch that the host does not see."""
-TO_GPU, TO_SWITCH = 0, 2  # nvmlIntNvLinkDeviceType_t
+TO_GPU, TO_CPU, TO_SWITCH = 0, 1, 2  # nvmlIntNvLinkDeviceType_t
 MOST = 18
 """NVLinks of any GPU."""
 BOARD = 4
@@ -52,27 +53,29 @@ def answer(host: PastedHost) -> bool:
     found = wires(host)
     states = {index: gpu.pop("link_states", {}) for index, gpu in host.gpus.items()}
     if host.matrix is None and not any(states.values()):
-        return False
+        return any("links" in gpu for gpu in host.gpus.values())
     switched = has_switches(found) if found else len(host.gpus) > BOARD
+    if not found and any(states[index] for index, gpu in host.gpus.items() if "links" not in gpu):
+        where = "NVSwitches" if switched else "the other GPUs of the board"
+        host.assumed.append(f"nvidia-smi nvlink -s does not say where links go: to {where} assumed")
     for index, gpu in host.gpus.items():
         if found and switched:
             count = max((n for (one, _), n in found.items() if one == index), default=0)
-            gpu["links"] = _states([_link(UNSEEN, TO_SWITCH)] * count, states[index])
+            gpu["links"] = _states([link(UNSEEN, TO_SWITCH)] * count, states[index])
         elif found:
             peers = sorted((other, n) for (one, other), n in found.items() if one == index)
             ends = [str(host.gpus[other]["pci"]) for other, n in peers for _ in range(n) if other in host.gpus]
-            gpu["links"] = _states([_link(end, TO_GPU) for end in ends], states[index])
+            gpu["links"] = _states([link(end, TO_GPU) for end in ends], states[index])
+        elif "links" in gpu:
+            gpu["links"] = _states(gpu["links"], states[index])
         else:
             gpu["links"] = _ends_assumed(host, index, states[index], switched=switched)
-    if not found and any(states.values()):
-        where = "NVSwitches" if switched else "the other GPUs of the board"
-        host.assumed.append(f"nvidia-smi nvlink -s does not say where links go: to {where} assumed")
     return True
 
 
 def _states(links: list[dict[str, Any]], states: dict[int, int]) -> list[dict[str, Any]]:
     """The links with the states that nvlink -s has beside a matrix; those of its links beyond them are down."""
-    down = [dict(_link(None, None), state=0) for number, up in states.items() if not up]
+    down = [dict(link(None, None), state=0) for number, up in states.items() if not up]
     return [*links, *down]
 
 
@@ -81,14 +84,15 @@ def _ends_assumed(host: PastedHost, index: int, states: dict[int, int], *, switc
     links = []
     for number, up in sorted(states.items()):
         if switched or not others:
-            link = _link(UNSEEN, TO_SWITCH)
+            one = link(UNSEEN, TO_SWITCH)
         else:
-            link = _link(str(others[number * len(others) // len(states) % len(others)]), TO_GPU)
-        links.append({**link, "state": up, "p2p": up})
+            one = link(str(others[number * len(others) // len(states) % len(others)]), TO_GPU)
+        links.append({**one, "state": up, "p2p": up})
     return links
 
 
-def _link(remote: str | None, kind: int | None) -> dict[str, Any]:
+def link(remote: str | None, kind: int | None) -> dict[str, Any]:
+    """NVML's answer about a link that is up."""
     return {"state": 1, "p2p": 1, "remote": remote, "version": None, "type": -1 if kind is None else kind}
 
 

@@ -15,7 +15,9 @@ LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
 CELLS = re.compile(rf"{LETTERS}+")
 NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have merged
 NIC_LINE = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
+AFFINITIES = re.compile(r"(CPU)\s+Affinity|(NUMA)\s+Affinity|(GPU)\s+NUMA\s+ID")
 AFFINITY_WORDS = ("CPU", "NUMA", "GPU", "Affinity", "ID")
+CORES = re.compile(r"\d+[-,]")
 LARGEST = 1 << 20  # characters
 
 
@@ -38,7 +40,7 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
     start = next((i for i, line in enumerate(lines) if _is_header(line)), None)
     if start is None:
         raise InputError("no header line GPU0 ...: expected the output of nvidia-smi topo -m", name)
-    columns = _columns(lines[start])
+    columns, heads = _columns(lines[start]), [found.lastindex or 0 for found in AFFINITIES.finditer(lines[start])]
     cells: dict[tuple[str, str], str] = {}
     affinities = {}
     for number, line in enumerate(lines[start + 1 :], start + 2):
@@ -47,7 +49,7 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
         row, letters, rest = _row(line, columns, name, number)
         if row:
             cells |= {(row, column): letter for column, letter in zip(columns, letters, strict=False)}
-            affinities[row] = rest
+            affinities[row] = _affinities(rest, heads)
     if not cells:
         raise InputError(f"has a header line but no row of {columns[0]}: nothing to compare", name, start + 1)
     nics = {found[1]: found[2] for line in lines[start + 1 :] if (found := NIC_LINE.match(line))}
@@ -70,7 +72,7 @@ def _is_header(line: str) -> bool:
 
 def _columns(line: str) -> tuple[str, ...]:
     """The names of the columns, affinities left out."""
-    words = re.sub(r"(CPU|NUMA)\s+Affinity|GPU\s+NUMA\s+ID", " ", line).split()
+    words = AFFINITIES.sub(" ", line).split()
     return tuple(name for word in words if word not in AFFINITY_WORDS for name in _names(word))
 
 
@@ -78,18 +80,28 @@ def _names(word: str) -> list[str]:
     return re.findall(r"(?:GPU|NIC|mlx\d_)\d+", word) if NUMBERED.fullmatch(word) else [word]
 
 
-def _row(
-    line: str, columns: tuple[str, ...], name: str | None, number: int
-) -> tuple[str | None, list[str], tuple[str, str, str]]:
-    """(row, letters, affinities) of a line, (None, ...) if it is not a row."""
+def _row(line: str, columns: tuple[str, ...], name: str | None, number: int) -> tuple[str | None, list[str], list[str]]:
+    """(row, letters, words of affinities) of a line, (None, ...) if it is not a row."""
     words = line.split()
     if len(words) < 2 or words[0] not in columns or not CELLS.fullmatch(words[1]):
-        return None, [], ("", "", "")
+        return None, [], []
     letters: list[str] = []
     rest = words[1:]
     while rest and len(letters) < len(columns) and CELLS.fullmatch(rest[0]):
         letters += re.findall(LETTERS, rest.pop(0))
     if len(letters) > len(columns):
         raise InputError(f"row {words[0]} has {len(letters)} cells for {len(columns)} columns", name, number)
-    cpu, numa, gpu = (*rest, "", "", "")[:3]
-    return words[0], letters, (cpu, numa, gpu)
+    return words[0], letters, rest
+
+
+def _affinities(words: list[str], heads: list[int]) -> tuple[str, str, str]:
+    """The words of a row below their heads (1 CPU, 2 NUMA, 3 GPU NUMA ID).
+
+    Drivers leave cells empty from the left: the words are the last ones, unless the first is a list of cores.
+    """
+    heads = heads or [1, 2, 3]
+    missing = max(0, len(heads) - len(words))
+    if missing and words and CORES.match(words[0]):
+        return _affinities([words[0], *[""] * missing, *words[1:]], heads)
+    found = dict(zip(heads[missing:], words, strict=False))
+    return found.get(1, ""), found.get(2, ""), found.get(3, "")

@@ -29,7 +29,7 @@ MESSAGE = re.compile(
     rb"|SXid " + DEVICE % b"switch" + rb": (?P<sxid>\d{1,6}), (?P<rest>(?:Non-f|F)atal[^\n]*)"
     rb"|NVRM: GPU (?P<lost>" + PLACE + rb")[^\n]{0,8}: (?P<fell>[^\n]*fallen off the bus)"
 )
-HINTS = (b"Xid ", b"fallen off the bus")
+HINTS = (b"Xid (", b"fallen off the bus")
 SECONDS = re.compile(rb"\[ *(\d{1,12})\.\d{1,9}\]")
 RECOVERY = re.compile(r"GPU recovery action changed from .{1,60}? to (0x[0-9a-fA-F]+)")
 NVLINK = re.compile(r"\b(Nonfatal|Non-fatal|Fatal)\b")

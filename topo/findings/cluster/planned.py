@@ -51,8 +51,8 @@ def _kind(use: Use) -> str:
 def _joined(files: list[str]) -> Planned:
     from railgauge.topo.channels.graph import Policy
     from railgauge.topo.channels.joined import join
-    from railgauge.topo.channels.search import search
     from railgauge.topo.machine import load_machine
+    from railgauge.topo.predict.search import search
 
     machines = [load_machine(path) for path in files]
     members = [

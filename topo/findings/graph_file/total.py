@@ -6,12 +6,12 @@ from typing import Any
 
 from railgauge.topo.channels.graph import Graph, Policy, products
 from railgauge.topo.channels.load import overloaded
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.findings.cards.graph_file import GRAPH_TOTAL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, name_of
 from railgauge.topo.findings.graph_file.rule import GraphFileRule
+from railgauge.topo.predict.search import search
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:

@@ -3,11 +3,12 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.facts.known_settings import BINDING
 from railgauge.topo.facts.sources.nccl_settings import VISIBLE, Setting, in_folder, read_former
 from railgauge.topo.findings.cards.settings import CONF_FILE_FORGOTTEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Rule, unrecorded
-from railgauge.topo.findings.node.setting_harm import BINDING, Harm, harm_of
+from railgauge.topo.findings.node.setting_harm import Harm, harm_of
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.validity import is_meant_for_nccl
 

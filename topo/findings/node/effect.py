@@ -132,8 +132,8 @@ def compared(
 def planned(machine: Machine, nodes: int = 1) -> "NodePlan":
     """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
     from railgauge.topo.channels.graph import Policy
-    from railgauge.topo.channels.search import search
     from railgauge.topo.predict.plan import NodePlan
+    from railgauge.topo.predict.search import search
 
     denied = machine.denied
     graphs = search(machine.system, nodes=nodes, policy=Policy.NCCL, steering=machine.steering, denied=denied)

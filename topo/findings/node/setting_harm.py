@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
+from railgauge.topo.facts.known_settings import BINDING, CHOICES
 from railgauge.topo.facts.sources.nccl_settings import Setting
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node.effect import compared
@@ -163,10 +164,6 @@ def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported") if off and able else None
 
 
-CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
-"""Settings that force a choice that `graph predict` models."""
-BINDING = (*CHOICES, "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_GRAPH_FILE")
-"""All settings that force one choice for all jobs, sizes and numbers of nodes."""
 JUDGED: dict[str, Callable[[Machine, Machine, Setting], Harm | None]] = {
     **dict.fromkeys(("NCCL_IB_DISABLE", "NCCL_NET"), _network),
     **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"), _peers),

@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 
 from railgauge.topo.channels.graph import Graph, Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import Error
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.findings.cards.parts import CHOICE_DIFFERS, FEWER_CHANNELS
@@ -17,6 +16,7 @@ from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.rings import rings
 from railgauge.topo.jobs.logs.words import named
 from railgauge.topo.machine import Machine
+from railgauge.topo.predict.search import search
 
 RING = 4  # NCCL_TOPO_PATTERN_RING
 TREES = (1, 2, 3)

@@ -26,6 +26,9 @@ CONNECTION = re.compile(
 )
 TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^\n>]+> [^ \n]+ ([^\n]*)\n?")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
+ALONE = re.compile(rb"([^:]*):[\d:]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]* (.*)\n")
+"""The same, faster: it is right where it is found as often as there are lines. Before the host more may stand."""
+HOST = re.compile(r"[^\s\]:,]*$")
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"
 
@@ -87,8 +90,9 @@ class LoggedConnections:
 
     def _understand(self) -> None:
         for (host, behind), times in self._told.items():
-            if way := WAY.match(behind.decode("utf-8", "replace")):
-                self._beyond[LoggedTraffic(host.decode("utf-8", "replace"), way[1] or "", way[2])] += times
+            name = HOST.search(host.decode("utf-8", "replace"))
+            if name and (way := WAY.match(behind.decode("utf-8", "replace"))):
+                self._beyond[LoggedTraffic(name[0], way[1] or "", way[2])] += times
         self._told.clear()
 
     @property
@@ -107,20 +111,20 @@ class LoggedConnections:
         found = CONNECTION.search(text)
         if not found:
             return False
-        channel = int(found["channel"]) if found["channel"] else -1
-        ranks = int(found["source"]), int(found["target"])
-        for rank, end in zip(ranks, ("source_on", "target_on"), strict=True):
-            self.brackets[comm, rank] = found[end] or ""
-        self.kept[LoggedConnection(comm, channel, *ranks, found["end"] or "", found["via"], host)] = None
+        channel, source, source_on, target, target_on, end, via = found.groups()
+        ranks = int(source), int(target)
+        self.brackets[comm, ranks[0]], self.brackets[comm, ranks[1]] = source_on or "", target_on or ""
+        self.kept[LoggedConnection(comm, int(channel or -1), *ranks, end or "", via, host)] = None
         return True
 
-    def count(self, block: bytes) -> int:
-        """Count those of a block, for when no more are kept: of lines that are whole. How many lines that were."""
-        told = TOLD.findall(block)
-        self._told.update(told)
+    def count(self, block: bytes) -> bool:
+        """Count those of a block, for when no more are kept: of lines that are whole. Whether there is nothing else."""
+        told = ALONE.findall(block)
+        alone = len(told) == block.count(b"\n")
+        self._told.update(told if alone else TOLD.findall(block))
         if len(self._told) > MOST:
             self._understand()
-        return len(told)
+        return alone
 
     def traffic(self) -> Iterator[tuple[LoggedTraffic, int]]:
         """All of them, folded by what they have in common."""

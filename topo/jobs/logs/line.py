@@ -51,20 +51,20 @@ def messages(raw: bytes) -> Iterator[LogLine]:
     text = (text if text.isprintable() else COLOURS.sub("", text)).rstrip()
     if text.startswith("{"):
         text = CONTAINER.split(text, maxsplit=1)[0]
-    headers = list(_headers(text))
+    headers = _headers(text)
     if not headers:
         yield LogLine(text.strip(), before=text)
         return
-    glued = [_glued(header, text) for header in headers]
-    begins = [header.start() + size for header, size in zip(headers, glued, strict=True)]
-    for header, size, begin, end in zip(headers, glued, begins, [*begins[1:], len(text)], strict=True):
+    begins = [header.start() and header.start() + _glued(header, text) for header in headers]
+    for header, begin, end in zip(headers, begins, [*begins[1:], len(text)], strict=True):
+        host, pid, thread, device, source, level = header.groups()
         yield LogLine(
-            (header["source"] or "") + text[header.end() : end].strip(),
-            header["level"],
-            (header["host"] or "")[size:],
-            int(header["pid"] or 0),
-            int(header["thread"] or 0),
-            _device(header["device"]),
+            (source or "") + text[header.end() : end].strip(),
+            level,
+            host[begin - header.start() :] if host else "",
+            int(pid or 0),
+            int(thread or 0),
+            _device(device),
             text[:begin],
         )
 
@@ -73,16 +73,17 @@ def _device(text: str | None) -> int | None:
     return device if text and 0 <= (device := int(text)) < MOST_DEVICES else None
 
 
-def _headers(text: str) -> Iterator[re.Match[str]]:
+def _headers(text: str) -> list[re.Match[str]]:
     """The headers of a line; the search is not begun where no name of NCCL is ahead."""
     if "CCL " not in text:
-        if ("] INFO " in text or " WARN " in text) and (old := OLD_HEADER.search(text)):
-            yield old
-        return
+        old = OLD_HEADER.search(text) if "] INFO " in text or " WARN " in text else None
+        return [old] if old else []
+    found: list[re.Match[str]] = []
     end = 0
     while text.find("CCL ", end) >= 0 and (header := HEADER.search(text, end)):
-        yield header
+        found.append(header)
         end = header.end()
+    return found
 
 
 def _glued(header: re.Match[str], text: str) -> int:

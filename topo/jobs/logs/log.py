@@ -201,7 +201,7 @@ class Log:
         self._tail = (block if len(block) >= LAST_BYTES else self._tail + block)[-LAST_BYTES:]
         self.kernel.read(block)
         keeps = not self.connections.full
-        if not keeps and self.connections.count(block) == block.count(b"\n"):
+        if not keeps and self.connections.count(block):
             return  # nothing else is in it
         if self._last_error:  # what it was stands at the beginning of this block
             first, _, block = block.partition(b"\n")

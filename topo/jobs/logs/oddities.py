@@ -3,6 +3,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from railgauge.topo.facts.sources.kernel_events import read_events
 from railgauge.topo.facts.sources.nvml import fabric_ills
@@ -22,7 +23,6 @@ from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.findings.kernel_events import sxid_findings, xid_findings
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, with_causes
-from railgauge.topo.jobs.logs.beside_machine import beside
 from railgauge.topo.jobs.logs.connections import LoggedTraffic, transport
 from railgauge.topo.jobs.logs.errors import errors
 from railgauge.topo.jobs.logs.interfaces import interfaces
@@ -30,11 +30,13 @@ from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.network import gpu_direct, ports, sockets
 from railgauge.topo.jobs.logs.set_by_hand import settings
 from railgauge.topo.jobs.logs.words import named
-from railgauge.topo.machine import Machine
 
 SLOWER = 2.0
 """How many times an nccl-tests table may be behind the best one of the same log."""
 UNNAMED = "a rank that is not named"
+if TYPE_CHECKING:
+    from railgauge.topo.machine import Machine
+
 COLLAPSE = 4
 """How many times the channels of one rank are those of another before it counts, the communicator being unknown."""
 SOFT_RDMA = ("rxe", "siw")
@@ -42,7 +44,7 @@ COMPLETED = 3  # NVML's fabric state
 
 
 def oddities(
-    log: Log, network: Counter[LoggedTraffic], rdma: str, machine: Machine | None = None
+    log: Log, network: Counter[LoggedTraffic], rdma: str, machine: "Machine | None" = None
 ) -> tuple[Finding, ...]:
     """The findings, causes before what follows from them, the worst first. A look that fails is UNKNOWN under the first
     id that it could give.
@@ -61,10 +63,18 @@ def oddities(
         (NODES_DIFFER, lambda: _differences(log)),
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),
         (COLLECTIVE_MISMATCH, lambda: _outputs(log)),
-        (FEWER_CHANNELS, lambda: beside(log, machine) if machine else ()),
+        (FEWER_CHANNELS, lambda: _beside(log, machine)),
     )
     found = [finding for card, look in looks for finding in guarded(card.id, "the log", look)]
     return tuple(sorted(found, key=lambda one: (FOLLOWS_FROM in one.evidence, -LEVELS.index(one.level))))
+
+
+def _beside(log: Log, machine: "Machine | None") -> Iterable[Finding]:
+    if machine is None:
+        return ()
+    from railgauge.topo.jobs.logs.beside_machine import beside
+
+    return beside(log, machine)
 
 
 def _kernel(log: Log) -> Iterator[Finding]:

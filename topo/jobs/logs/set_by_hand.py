@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.facts.known_settings import KNOWN
+from railgauge.topo.facts.known_settings import BINDING, KNOWN
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID
@@ -14,7 +14,6 @@ from railgauge.topo.findings.cards.settings import (
     NCCL_SETTING_INVALID,
 )
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.setting_harm import BINDING
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.words import named
 from railgauge.topo.nccl.settings.validity import fault_of, is_default

@@ -3,12 +3,15 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
-from railgauge.topo.machine import Machine
+
+if TYPE_CHECKING:
+    from railgauge.topo.machine import Machine
 
 SOCKET = "NET/Socket"
 RDMA_WORDS = {
@@ -44,7 +47,7 @@ class LogVerdict:
     text: str
 
 
-def verdict(log: Log, machine: Machine | None = None) -> LogVerdict:
+def verdict(log: Log, machine: "Machine | None" = None) -> LogVerdict:
     """Judge a log, beside the machine that it is from."""
     network = Counter({one: times for one, times in log.connections.traffic() if one.via.startswith("NET/")})
     rdma, gdr = _rdma(log, network), _gdr(log, network)

@@ -69,6 +69,31 @@ def test_what_pasting_does_to_it_changes_nothing(change):
     assert smi_matrix.loads(change(TABBED)) == smi_matrix.loads(TABBED)
 
 
+@pytest.mark.parametrize(
+    ("cells", "affinities"),
+    [
+        ("\t\t\t\tN/A", ("", "", "N/A")),
+        ("\t\tN/A\t\tN/A", ("", "N/A", "N/A")),
+        ("\t\t0\t\tN/A", ("", "0", "N/A")),
+        ("\t0-15,32-47\t\t\tN/A", ("0-15,32-47", "", "N/A")),
+        ("\t0-15\tN/A\t\tN/A", ("0-15", "N/A", "N/A")),
+        ("\t0\t0\t\tN/A", ("0", "0", "N/A")),
+        ("", ("", "", "")),
+    ],
+)
+@pytest.mark.parametrize("pasted", [str, str.expandtabs, lambda text: text.replace("\t", "  ")])
+def test_empty_affinities(cells, affinities, pasted):
+    """As nvidia-smi prints them in VMs and containers, where the driver knows no cores."""
+    text = f"\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \tNV12{cells}\nGPU1\tNV12\t X {cells}\n"
+    assert smi_matrix.loads(pasted(text)).affinities == {"GPU0": affinities, "GPU1": affinities}
+
+
+def test_an_older_driver_has_fewer_affinities():
+    text = "\tGPU0\tmlx5_0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t\t1\nmlx5_0\tPIX\t X \n"
+    assert smi_matrix.loads(text).affinities["GPU0"] == ("", "1", "")
+    assert smi_matrix.loads("\tGPU0\tCPU Affinity\nGPU0\t X \t0-9\n").affinities["GPU0"] == ("0-9", "", "")
+
+
 def test_missing_rows_and_cells_are_absent():
     read = smi_matrix.loads("\tGPU0\tGPU1\tmlx5_0\nGPU1\tNV4\tX\n")
     assert read.cells == {("GPU1", "GPU0"): "NV4", ("GPU1", "GPU1"): "X"}

@@ -248,7 +248,7 @@ HWLOC = """\
         <object type="Bridge" bridge_type="1-1" depth="1" bridge_pci="0000:[2c-3b]" pci_busid="0000:2b:00.0"
           pci_type="0604 [8086:2030] [8086:0000] 04 00" pci_link_speed="15.753846">
           <object type="PCIDev" pci_busid="0000:34:00.0" pci_type="0302 [10de:1db8] [10de:131d] a1 00">
-            <object type="OSDev" name="nvml0" osdev_type="1">
+            <object type="OSDev" gp_index="802" name="nvml0" osdev_type="1">
               <info name="GPUModel" value="Tesla V100-SXM3-32GB-H"/>
             </object>
           </object>
@@ -272,6 +272,10 @@ HWLOC = """\
       </object>
     </object>
   </object>
+  <distances2hetero nbobjs="2" kind="25" name="NVLinkBandwidth">
+    <indexes length="18">OSDev:802 Package:3 </indexes>
+    <u64values length="30">1000000 50000 50000 1000000 </u64values>
+  </distances2hetero>
 </topology>
 """
 ALL = {

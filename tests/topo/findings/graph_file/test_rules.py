@@ -7,7 +7,6 @@ import pytest
 
 from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import InputError, UnavailableError
 from railgauge.topo.findings.cards.graph_file import GRAPH_SOUND
 from railgauge.topo.findings.graph_file import graph_file_faulty, total
@@ -16,6 +15,7 @@ from railgauge.topo.findings.graph_file.rules import RULES, lint
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.steering import Steering
+from railgauge.topo.predict.search import search
 
 SYSTEM = build_system(load_machine("@h200x4").topology)
 DGX = build_system(load_machine("@dgx-a100").topology)

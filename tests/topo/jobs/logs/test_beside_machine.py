@@ -6,11 +6,11 @@ from tests.topo.jobs.logs.excerpts import init, said
 from tests.topo.jobs.logs.read import read
 
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.logs.verdict import verdict
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import NodeKind
+from railgauge.topo.predict.search import search
 
 
 def bus_ids(machine):

@@ -40,6 +40,22 @@ def test_the_odd_one_among_those_beyond_is_found(monkeypatch):
     assert "on z" in found.findings[0].message
 
 
+@pytest.mark.parametrize("before", [b"", b"12:30:01 ", b"[1,4]<stdout>:", b"[default7]: ", b"2026-11-21T08:00:00Z x "])
+@pytest.mark.parametrize(
+    "other", [b"", b"no colon\n", b"a: b [0] NCCL INFO x\n", b"z:1:1 [0] NCCL INFO Channel 00 : 1[1]\n"]
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_connections_are_counted_among_anything(before, other, end):
+    line = b"h%d:10:10 [0] NCCL INFO Channel 0%d/1 : 8[0] -> %d[1] [send] via NET/IB/%d/GDRDMA%s"
+    told = [before + line % (number % 3, number % 7, number, number % 2, end) for number in range(30)]
+    counted = connections.LoggedConnections()
+    alone = counted.count(b"".join([*told[:10], other, *told[10:]]))
+    assert alone == (not other)
+    assert {(one.host, one.end, one.via): times for one, times in counted.beyond.items()} == {
+        (f"h{host}", "send", f"NET/IB/{nic}/GDRDMA"): 5 for host in range(3) for nic in range(2)
+    }
+
+
 def test_lines_of_collectives_are_passed_over():
     data = log_of("train", 60_000)
     read_lines = list(Scanner().lines(data))

@@ -8,9 +8,9 @@ from tests.topo.findings.topology_file.topology_text import findings
 from tests.topo.small_machines import gpu, topology
 
 from railgauge.topo.channels.graph import Policy
-from railgauge.topo.channels.search import search
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml import topology_file
 
 INTERFACES = range(1, 16)

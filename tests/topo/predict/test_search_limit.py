@@ -6,8 +6,8 @@ import json
 import pytest
 from tests.cli.command import in_process
 
-from railgauge.topo.channels.search import MOST_GPUS
 from railgauge.topo.nccl.graph.fusion import in_fused_order
+from railgauge.topo.predict.search import MOST_GPUS
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.tree import ElementBuilder
 

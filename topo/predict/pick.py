@@ -13,13 +13,13 @@ from math import comb
 
 from railgauge.topo.channels.gpu_affinity import GpuAffinity
 from railgauge.topo.channels.ring_limit import ring_limit
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node, System
 from railgauge.topo.nccl.graph.subset import with_gpus
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import Paths, paths
 from railgauge.topo.nccl.settings.steering import Steering
+from railgauge.topo.predict.search import search
 from railgauge.topo.xml.topology import Topology
 
 SEARCHES = 16  # subsets whose channels are searched; of more subsets, one of each kind is

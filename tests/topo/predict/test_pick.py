@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.topo.small_machines import SWITCHED, bus_of, gpu, nic, nvlink, switch, topology
 
-from railgauge.topo.channels.pick import pick
-from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.subset import with_gpus
 from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.predict.pick import pick
+from railgauge.topo.predict.search import search
 from railgauge.topo.render.pick import pick_lines
 
 
