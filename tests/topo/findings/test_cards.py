@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -37,13 +38,11 @@ ALL = list(cards().values())
 SHOWN = [(card, line) for card in ALL for line in card.shows]
 
 
-def trees():
-    """The sources, parsed."""
+@cache
+def sources():
+    """The trees of all modules, by their path."""
     paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
     return {path.relative_to(ROOT): ast.parse(path.read_text()) for path in paths}
-
-
-SOURCES = trees()
 
 
 def calls(tree):
@@ -54,7 +53,7 @@ def constants():
     """The names of the cards in their files, as (module, name)."""
     return {
         (f"railgauge.{'.'.join(path.with_suffix('').parts)}", node.targets[0].id)
-        for path, tree in SOURCES.items()
+        for path, tree in sources().items()
         if path.parent == FOLDER
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
@@ -82,7 +81,7 @@ def test_a_card_of_check_has_all_parts(rule):
 
 
 def test_files_of_cards_hold_cards_alone():
-    for path, tree in SOURCES.items():
+    for path, tree in sources().items():
         if path.parent == FOLDER and path.name != "__init__.py":
             assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
             assert in_area(Area[path.stem.upper()])
@@ -90,14 +89,15 @@ def test_files_of_cards_hold_cards_alone():
 
 
 def test_every_finding_is_made_by_a_card():
-    made = {path for path, tree in SOURCES.items() for call in calls(tree) if getattr(call.func, "id", "") == "Finding"}
+    named = {path: (call.func for call in calls(tree)) for path, tree in sources().items()}
+    made = {path for path, called in named.items() if any(getattr(one, "id", "") == "Finding" for one in called)}
     assert made == MAKES_FINDINGS
 
 
 def test_nobody_gives_a_finding_another_remedy():
     given = {
         (path.name, ast.unparse(word.value))
-        for path, tree in SOURCES.items()
+        for path, tree in sources().items()
         if path.parent != FOLDER
         for call in calls(tree)
         for word in call.keywords
@@ -109,7 +109,7 @@ def test_nobody_gives_a_finding_another_remedy():
 def test_every_card_is_reported_by_somebody():
     used = {
         (node.module, name.name)
-        for path, tree in SOURCES.items()
+        for path, tree in sources().items()
         if path.parent != FOLDER
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
@@ -128,7 +128,7 @@ def test_every_card_is_reported_by_somebody():
 def test_no_rule_checks_nothing():
     """A card needs no check that exists for its sake."""
     empty = ("lambda _: ()", "lambda _: False")
-    texts = [ast.unparse(word.value) for tree in SOURCES.values() for call in calls(tree) for word in call.keywords]
+    texts = [ast.unparse(word.value) for tree in sources().values() for call in calls(tree) for word in call.keywords]
     assert not [text for text in texts if text in empty]
 
 
