@@ -65,6 +65,9 @@ def main() -> None:
         status = dispatch(sys.argv[1:])
     except KeyboardInterrupt:  # before a command runs
         status = INTERRUPTED
+    except (MemoryError, ImportError) as error:  # there is no room even to load what would explain it
+        os.write(2, f"railgauge: out of memory? {type(error).__name__} {error}\n".encode())
+        status = 3
     sys.exit(status)
 
 

@@ -45,7 +45,7 @@ class Extent:
     destination_at: int = 0
 
 
-def extent(collective: Collective, count: int, rank: int, ranks: int, root: int = 0) -> Extent:
+def extent(collective: Collective, count: int, rank: int, ranks: int, root: int) -> Extent:
     """The buffers of one rank for NCCL's `count`; a rank that sends or receives nothing has 0."""
     whole, is_root = ranks * count, rank == root
     match collective:

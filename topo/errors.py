@@ -18,6 +18,7 @@ Every message says what happened, where, and what to try.
 
 import errno
 import os
+import resource
 import signal
 import traceback
 
@@ -26,6 +27,9 @@ INTERNAL = 70
 INTERRUPTED = "interrupted"
 """The message of Ctrl-C, and the status of a document that it cut short."""
 NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # Python's threading, C++'s std::thread
+NO_PROCESS = "cannot start a thread or process: check ulimit -u, ulimit -v and pids.max of the cgroup"
+LIBRARY = 64 << 20
+"""Bytes: more address space than any one library, thread or module that is loaded needs."""
 WRONG_CALLS = (None, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK)
 """Errors of an invalid call, or raised by Python itself: the system refused nothing."""
 
@@ -121,10 +125,11 @@ def described(error: BaseException) -> str:
         return INTERRUPTED
     if status_of(error) == INTERNAL:
         return f"unexpected {type(error).__name__}: {error}{_place(error)}"
-    if isinstance(error, OSError):
-        said = error.strerror or str(error)
-        return f"{error.filename}: {said}" if error.filename else said
-    return _lacks(error) or type(error).__name__
+    if lacking := _lacks(error):
+        return lacking
+    assert isinstance(error, OSError)
+    said = error.strerror or str(error)
+    return f"{error.filename}: {said}" if error.filename else said
 
 
 def _lacks(error: BaseException) -> str:
@@ -132,8 +137,19 @@ def _lacks(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, RuntimeError) and str(error).endswith(NO_THREAD):
-        return "cannot start a thread: check ulimit -u, ulimit -v and pids.max of the cgroup"
+        return NO_PROCESS
+    if isinstance(error, OSError):
+        return NO_PROCESS if error.errno == errno.EAGAIN else ""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit - _address_space() < LIBRARY:
+        return f"out of memory (ulimit -v: {limit} bytes): {type(error).__name__}: {error}"
     return ""
+
+
+def _address_space() -> int:
+    """Bytes of address space in use. A module or codec that finds no room there fails with any kind of error."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[0]) * resource.getpagesize()
 
 
 def _place(error: BaseException) -> str:

@@ -17,15 +17,15 @@ MOST_BYTES = 4 << 20
 
 def values(kind: str, last: str, source: str | None) -> list[Candidate]:
     """The values that begin as the last word does. `kind`: what the help calls them; `source`: what --from names."""
-    if "|" in kind and kind.lower() == kind:
-        found: Iterable[Candidate] = ((one, "") for one in kind.split("|"))
-    elif kind in FILES:
+    if kind in FILES:
         return list(_files(last, folders=kind == "FOLDER"))
+    if "|" in kind:
+        found: Iterable[Candidate] = ((one, "") for one in kind.split("|"))
     elif kind == "LIST":
         begun = last.rpartition(",")[0]
         found = ((f"{begun}{',' if begun else ''}{name}", text) for name, text in _gpus(source))
     elif kind in MACHINES:
-        return [one for one in _machines() if one[0].startswith(last)] + ([] if last[:1] == "@" else list(_files(last)))
+        found = (*_machines(), *(() if last.startswith("@") else _files(last)))
     elif kind in DEVICES:
         found = DEVICES[kind](source)
     else:
@@ -123,7 +123,7 @@ def _plain(*names: str) -> Callable[[], Iterator[Candidate]]:
     return lambda: ((name, "") for name in names)
 
 
-FILES = ("FILE", "FOLDER", "OP|FILE")
+FILES = ("FILE", "FOLDER", "OP|FILE", "FOLDER|FILE")
 MACHINES = ("MACHINE", "BEFORE", "AFTER", "NODE")
 DEVICES: Mapping[str, Callable[[str | None], list[Candidate]]] = {
     "DEVICE": _devices,

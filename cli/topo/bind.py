@@ -100,7 +100,7 @@ def _as_numbered(system: "System") -> "tuple[NvmlGpu, ...]":
     """The GPUs of a topology file by number, without UUIDs."""
     from railgauge.topo.facts.sources.nvml import NvmlGpu
 
-    numbered = sorted((gpu.dev or 0, gpu.bus_id or "") for gpu in system.gpus)
+    numbered = sorted((gpu.device_number, gpu.bus_id or "") for gpu in system.gpus)
     return tuple(
         NvmlGpu(bus_id=bus_id, index=index, uuid=None, sm=0, nvlinks=(), c2c=None, gdr=None)
         for index, bus_id in numbered

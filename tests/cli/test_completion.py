@@ -70,6 +70,13 @@ def test_files_and_folders(tmp_path, monkeypatch):
     (tmp_path / "captures").mkdir()
     assert values("railgauge topo lint ") == ["captures/", "node one.xml"]
     assert values("railgauge cluster check --from c") == ["captures/"]
+    (tmp_path / "cut.xml").touch()
+    assert values("railgauge cluster check --from c") == ["captures/"]
+    assert values("railgauge cluster check -o c") == ["captures/", "cut.xml"]
+    assert values("railgauge run all_reduce -o c") == ["captures/", "cut.xml"]
+    assert values("railgauge check --from c") == ["captures/", "cut.xml"]
+    (tmp_path / "@dgx-2").touch()
+    assert values("railgauge check --from @dgx-2") == ["@dgx-2"]
     assert values(f"railgauge topo lint {tmp_path}/n") == [f"{tmp_path}/node one.xml"]
 
 

@@ -1,24 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a process has no more of ends a command with 3 and the cause; --debug shows more and changes no status."""
 
+import errno
 import json
 import os
 import resource
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment, command, railgauge
 from tests.cli.test_internal_errors import broken
 
+from railgauge.cli import main
 from railgauge.topo.errors import described, status_of
 
+RUN = ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-T", "20", "--device", "cpu")
+SHOW = ("topo", "show", "--from", "@dgx-h100")
+CHECK = ("check", "--from", "@dgx-h100")
+CAUSES = ("cannot start a thread or process", "memory")
 
-@pytest.mark.parametrize("said", ["can't start new thread", "Resource temporarily unavailable"])
-def test_no_more_threads_is_something_that_is_absent(said):
-    assert status_of(RuntimeError(said)) == 3
-    assert "pids.max" in described(RuntimeError(said))
+
+def limited(limit, *arguments):
+    """What a command does whose process begins with a call of `limit`."""
+    return subprocess.run(
+        command(*arguments),
+        env=clean_environment(),
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("can't start new thread"),
+        RuntimeError("Resource temporarily unavailable"),
+        BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
+    ],
+)
+def test_no_more_threads_or_processes_is_something_that_is_absent(error):
+    assert status_of(error) == 3
+    assert "pids.max" in described(error)
     assert status_of(RuntimeError("anything else")) == 70
+
+
+@pytest.fixture
+def pids(tmp_path):
+    """A control group of its own, below the one of pids of either version."""
+    top = next((top for top in map(Path, ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")) if os.access(top, os.W_OK)), None)
+    if top is None:
+        pytest.skip("no control group may be made here")
+    group = top / f"railgauge-{os.getpid()}"
+    group.mkdir()
+    try:
+        if not (group / "pids.max").exists():
+            pytest.skip("control groups here do not count processes")
+        yield group
+    finally:
+        group.rmdir()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+@pytest.mark.parametrize("arguments", [RUN, ("link", *RUN[2:4], "-T", "10", "--device", "cpu")], ids=["run", "link"])
+def test_a_control_group_that_is_full_is_3_with_the_cause(pids, arguments, most):
+    (pids / "pids.max").write_text(str(most))
+    ended = limited(lambda: (pids / "cgroup.procs").write_text(str(os.getpid())), *arguments)
+    assert ended.returncode == 3, ended.stderr
+    assert "pids.max of the cgroup" in ended.stderr
 
 
 @pytest.mark.parametrize("what", ["run", "link"])
@@ -40,20 +93,35 @@ def test_a_thread_of_the_meeting_that_cannot_go_on_ends_the_command_with_3(tmp_p
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("mebibytes", [60, 90])
-def test_too_little_address_space_is_3_with_the_cause_or_enough(mebibytes):
+@pytest.mark.parametrize(
+    ("arguments", "mebibytes"),
+    [*((RUN, size) for size in (25, 35, 50, 60, 90, 140)), *((SHOW, size) for size in (25, 34)), (CHECK, 25)],
+)
+def test_too_little_address_space_is_3_with_the_cause_or_enough(arguments, mebibytes):
+    """A library, a thread's stack, a codec or a module that finds no room: each fails with another error."""
     limit = mebibytes << 20
-    ended = subprocess.run(
-        command("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-T", "20", "--device", "cpu"),
-        env=clean_environment(),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    ended = limited(lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), *arguments)
     assert ended.returncode in (0, 3), ended.stderr
-    assert ended.returncode == 0 or any(words in ended.stderr for words in ("cannot start a thread", "memory"))
+    assert ended.returncode == 0 or any(words in ended.stderr for words in CAUSES)
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_error_is_blamed_on_a_limit_only_where_little_is_left(monkeypatch):
+    for limit, status in ((1 << 60, 70), (64 << 20, 3)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, limit))
+        assert status_of(LookupError("unknown encoding: idna")) == status
+
+
+def test_what_cannot_even_be_explained_is_3(monkeypatch, capfd):
+    def nothing_fits(_):
+        raise MemoryError
+
+    monkeypatch.setattr(main, "dispatch", nothing_fits)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 3
+    assert "out of memory" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 
 import json
 
+import pytest
+
 from railgauge.collectives.record import SCHEMA, make_record
 from railgauge.collectives.record_hang import read_record
-from railgauge.topo.jobs.hang.model import JobState
+from railgauge.topo.jobs.hang.model import JobState, State
 from railgauge.topo.jobs.hang.verdict import verdict
 from railgauge.transports.standing import BlockedOn, Operation, Standing
 
@@ -60,3 +62,17 @@ def test_counts_that_differ_are_told():
 def test_a_run_that_ended_well_hangs_nowhere():
     found, _ = judged({rank: standing(operation(6), operation(7)) for rank in range(4)})
     assert (found.findings, found.text.startswith("nothing hangs")) == ((), True)
+
+
+@pytest.mark.parametrize("over", [True, False])
+@pytest.mark.parametrize("error", [None, "rank 3 is gone"])
+@pytest.mark.parametrize("root", [-1, 0, 2])
+def test_a_call_is_as_it_was_recorded(over, error, root):
+    _, scene = judged({0: standing(operation(7, over=over)._replace(root=root))}, error=error)
+    (comm,) = scene.communicators.values()
+    call = comm.lane().tracks[0].calls[7]
+    assert (call.name, call.elements, call.dtype, call.op) == ("all_reduce", 1024, "float", "sum")
+    assert call.state is (State.COMPLETED if over else State.STARTED)
+    assert call.root == (None if root < 0 else root)
+    assert call.timed_out == (error is not None and not over)
+    assert call.since == "2025-11-21T14:02:11Z"

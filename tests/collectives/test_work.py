@@ -13,6 +13,7 @@ from tests.patience import HANGS_AFTER_S
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.work import Work
 from railgauge.topo.errors import PeerLostError, RunError, UsageError, WaitTimeoutError
 from railgauge.transports.fault import Fault
 
@@ -256,3 +257,21 @@ def test_after_the_run_has_ended_an_operation_that_moves_nothing_raises_too():
         return told
 
     assert on_ranks(2, body) == [["rank 1: on purpose"] * 2] * 2
+
+
+def raising(error):
+    def call():
+        raise error
+
+    return Work(call, None)
+
+
+def test_what_a_signals_handler_raises_ends_the_thread_and_an_error_is_kept_for_who_waits():
+    interrupted, failed = raising(KeyboardInterrupt()), raising(RunError("a rank is lost"))
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run()
+    failed.run()
+    for work, error in ((interrupted, KeyboardInterrupt), (failed, RunError)):
+        assert work.is_completed()
+        with pytest.raises(error):
+            work.wait(HANGS_AFTER_S)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tests.gpu.fake_gpus import ROOT
 
-from railgauge.collectives.gpu_tuning import launches
-from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.collectives.gpu_tuning import launches, line
+from railgauge.collectives.tuning_file import Timed
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
 
 def tuning_of_two(env: dict[str, str], file: Path, *flags: str) -> dict:
@@ -56,3 +57,24 @@ def test_a_launch_is_one_that_runs_the_collective(collective):
     algorithms = {one.algorithm for one in launches(collective)}
     assert ("ring" in algorithms) is not collective.in_pairs
     assert ("tree" in algorithms) is (collective is Collective.ALL_REDUCE)
+
+
+def test_a_line_has_the_five_quickest_launches_of_a_size():
+    def timed(time_us, algorithm, protocol, blocks=0, chunk_bytes=0):
+        what = {"collective": Collective.ALL_REDUCE, "bytes": 4096, "time_us": time_us}
+        return Timed(algorithm=algorithm, protocol=protocol, blocks=blocks, chunk_bytes=chunk_bytes, **what)
+
+    ring, lines = (Algorithm.RING, Protocol.SIMPLE), (Algorithm.ONE_SHOT, Protocol.LL)
+    slots = (Algorithm.TWO_SHOT, Protocol.SIMPLE)
+    found = [
+        timed(9.0, *ring),
+        timed(2.5, *slots, 64, 32768),
+        timed(3.0, *lines, 32),
+        timed(7.0, *lines),
+        timed(4.25, *slots),
+        timed(5.0, *ring, 64),
+    ]
+    assert line(found) == (
+        "# all_reduce 4096: two-shot simple x 64 x 32768 2.50 us, one-shot ll x 32 3.00 us, two-shot simple 4.25 us, "
+        "ring simple x 64 5.00 us, one-shot ll 7.00 us"
+    )

@@ -255,7 +255,7 @@ def body(bootstrap):
         for _ in range(20):
             time.sleep(0.05)
     return bootstrap.all_gather(bootstrap.rank, int)
-print(on_ranks(3, body, timeout_s=2.0))
+print(on_ranks(3, body, timeout_s=4.0))
 """
 
 
@@ -264,19 +264,19 @@ def test_a_pause_of_all_ranks_counts_against_none():
     with subprocess.Popen([sys.executable, "-c", PAUSED], stdout=subprocess.PIPE, text=True) as ranks:
         assert ranks.stdout.readline() == "met\n"
         ranks.send_signal(signal.SIGSTOP)
-        time.sleep(2.4)
+        time.sleep(4.6)
         ranks.send_signal(signal.SIGCONT)
         assert ranks.communicate(timeout=HANGS_AFTER_S)[0] == f"{[[0, 1, 2]] * 3}\n"
 
 
-@pytest.mark.parametrize("timeouts", [(0.5, 20.0), (20.0, 0.5)])
+@pytest.mark.parametrize("timeouts", [(2.0, FAR_S), (FAR_S, 2.0)])
 def test_ranks_of_different_timeouts_know_that_the_others_live(timeouts):
     store = HashStore()
 
     def process_main(process):
         with contextlib.closing(meet_on(store, process, 2, timeout_s=timeouts[process])) as rendezvous:
             bootstrap = rendezvous.join(process)
-            time.sleep(2.5)
+            time.sleep(5.0)
             failure = bootstrap.failure
             bootstrap.close()
             return failure

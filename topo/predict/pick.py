@@ -110,7 +110,7 @@ def _promise(choice: GpuChoice) -> tuple[float, ...]:
 def _key(choice: GpuChoice, ring: float | None) -> tuple[float, ...]:
     """Smaller is better."""
     far = sum(map(PATH_TYPES.index, choice.net_types))
-    numbers = [float(gpu.dev or 0) for gpu in choice.gpus]
+    numbers = [float(gpu.device_number) for gpu in choice.gpus]
     return (-_rank(ring), far, -_rank(choice.net_gb_per_s), -_rank(choice.left_limit_gb_per_s), choice.shared, *numbers)
 
 
@@ -146,7 +146,7 @@ class _Picking:
             raise UnavailableError("no GPU to pick from on this machine: use --from to name another one")
         if len({gpu.system for gpu in self._gpus}) > 1:
             raise UsageError("the file has GPUs of several hosts, but pick works on one: give a file of that host")
-        free = tuple(sorted((gpu for gpu in self._gpus if gpu.id not in busy), key=lambda gpu: gpu.dev or 0))
+        free = tuple(sorted((gpu for gpu in self._gpus if gpu.id not in busy), key=lambda gpu: gpu.device_number))
         if not 1 <= count <= len(free):
             names = " ".join(f"GPU{gpu.dev}" for gpu in free) or "none"
             raise UsageError(f"-n {count}: {len(free)} of {len(self._gpus)} GPUs are free: {names}")

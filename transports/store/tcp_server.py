@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from railgauge.topo.errors import AuthenticationError, Error, UsageError
+from railgauge.topo.errors import AuthenticationError, Error, UsageError, described
 from railgauge.topo.values.printable import inline
 from railgauge.transports import handshake, tcp
 from railgauge.transports.addresses import host_and_port, with_scope
@@ -133,6 +133,8 @@ class StoreServer:
                     else:
                         self._accept(key.fileobj)  # type: ignore[arg-type]  # a socket, as all are
                 self._look_at_clock()
+        except Exception as error:  # its clients see their connections closed
+            self._complaints.log(f"the store has ended: {described(error)}")
         finally:
             for sock in (*self._listeners, self._ear, *(client.sock for client in self._clients)):
                 sock.close()

@@ -192,3 +192,9 @@ def test_filling_keeps_the_count_the_order_and_the_slots(entries, processes):
     assert sum(host.slots for host in used) == processes
     assert [host.address for host in used] == [host.address for host in hosts][: len(used)]
     assert [host.slots for host in used[:-1]] == [host.slots for host in hosts][: len(used) - 1]
+
+
+def test_a_file_beyond_its_bound_is_no_hostfile(tmp_path):
+    (tmp_path / "hosts").write_text("".join(f"n{number}\n" for number in range(2_000_000)))
+    with pytest.raises(InputError, match="larger than 16 MiB"):
+        load(str(tmp_path / "hosts"))

@@ -15,6 +15,7 @@ from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.predict.pick import pick
 from railgauge.topo.predict.search import search
 from railgauge.topo.render.pick import pick_lines
+from railgauge.topo.xml import topology_file as xml_text
 
 
 def picked(name, count, busy=(), **options):
@@ -124,3 +125,10 @@ def test_no_other_subset_has_more_ring_bandwidth(machine, data):
     most = max(ring.total(2 if ring.channels[0].nets else 1) for ring in rings.values())
     assert found.best.ring_gb_per_s == pytest.approx(most, rel=1e-3)  # the packing of channels is that exact
     assert found.best.ring_gb_per_s <= found.best.limit_gb_per_s * 1.001 + 0.1
+
+
+def test_a_file_of_two_hosts_has_no_gpus_to_pick_among():
+    one, other = xml_text.dumps(load_machine("@dgx-1v").topology).split("</cpu>", 1)
+    two = one + "</cpu>" + other.replace('host_hash="0x', 'host_hash="0x1')
+    with pytest.raises(UsageError, match="GPUs of several hosts"):
+        pick(xml_text.loads(two.encode()), 2)

@@ -115,6 +115,18 @@ def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_take
     assert "without a job secret holds at most 1 MiB" in caplog.text
 
 
+def test_a_store_that_ends_by_an_error_says_so_and_closes_its_connections(monkeypatch, caplog, capfd):
+    def nothing_fits(*_):
+        raise MemoryError
+
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
+        monkeypatch.setattr(tcp_server.StoreServer, "_answer", nothing_fits)
+        with pytest.raises(PeerLostError):
+            store.get("key")
+    assert "the store has ended: out of memory" in caplog.text
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("host", "secret", "warned"), [("0.0.0.0", b"", 1), ("0.0.0.0", SECRET, 0), ("127.0.0.1", b"", 0)]
 )

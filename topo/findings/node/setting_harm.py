@@ -72,7 +72,7 @@ def with_p2p(machine: Machine) -> list[tuple[int | None, int | None]]:
 
 def _in_order(machine: Machine) -> list[Node]:
     """The GPUs by their numbers."""
-    return sorted(machine.system.gpus, key=lambda gpu: gpu.dev or 0)
+    return sorted(machine.system.gpus, key=lambda gpu: gpu.device_number)
 
 
 def _named(pairs: list[tuple[int | None, int | None]]) -> str:

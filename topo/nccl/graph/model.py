@@ -73,6 +73,12 @@ class Node:
     line: int | None = None
 
     @property
+    def device_number(self) -> int:
+        """`dev` of a GPU, which has one."""
+        assert self.dev is not None
+        return self.dev
+
+    @property
     def family_and_model(self) -> tuple[int, int]:
         """What `device` of a CPU holds, as NCCL's XML numbers them: the family above 32 bits of the model."""
         return divmod(self.device or 0, 1 << 32)

@@ -19,7 +19,7 @@ def local_nets(table: RouteTable, gpu: Node, most: int | None = None) -> list[No
     if not nets:
         return []
     gpus = max(1, len(table.nearest(nets[0], NodeKind.GPU)))
-    at = (gpu.dev or 0) % gpus
+    at = gpu.device_number % gpus
     if len(nets) & (len(nets) - 1) == 0:
         at = mirror_bits(at, len(nets))
     each = -(-len(nets) // gpus) if most is None else min(most, len(nets))

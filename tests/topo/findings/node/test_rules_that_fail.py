@@ -15,6 +15,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cluster.rules import mtu_mismatch
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node import rules
+from railgauge.topo.findings.node.rule import examine
 from railgauge.topo.findings.traffic import rules as counter_rules
 from railgauge.topo.findings.traffic.traffic_elsewhere import RULE as ELSEWHERE
 
@@ -190,3 +191,13 @@ def test_counters_keep_the_other_rule(monkeypatch):
 
 def test_a_healthy_answer_has_no_error():
     assert not any(one.error for one in findings("pcie-link-degraded", case("dgx-h100")))
+
+
+def test_a_rule_that_fails_before_it_looks_is_unknown_too():
+    def concerns(_):
+        raise KeyError("colour")
+
+    rule = next(one for one in rules.RULES if one.id == "rp-filter-strict")
+    (found,) = examine(replace(rule, concerns=concerns), case("laptop"))
+    assert found.level is Level.UNKNOWN
+    assert found.error
