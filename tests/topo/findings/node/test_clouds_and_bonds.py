@@ -118,6 +118,16 @@ def test_a_fault_is_named_and_priced(fault, tmp_path):
     assert price in first["effect"]
 
 
+def test_acs_of_the_ports_that_a_hypervisor_shows_is_no_finding(tmp_path):
+    path = tmp_path / "machine.toml"
+    port = "functions.'0000:{}:{:02x}.0' = {{ size = 4096, port = 6, acs = 29 }}\n"
+    ports = "".join(port.format(f"{bus + 2:02x}", n) for bus in (0x10, 0x30, 0x90) for n in range(5))
+    path.write_text(f'base = "{MACHINES}/p5.toml"\n[facts.pci_config]\n{ports}')
+    assert alarms(path) == (0, [])
+    said = in_process("check", "--from", str(path), "--only", "acs-enabled").stdout
+    assert "UNKNOWN acs-enabled: switches are not visible in a VM: check on the host" in said
+
+
 def test_gdr_check_does_not_judge_a_plugin():
     done = in_process("gdr", "check", "--from", str(MACHINES / "p5.toml"))
     assert "UNKNOWN gpu-direct-rdma: NCCL uses such RDMA devices (EFA) through a network plugin" in done.stdout
