@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.help.command import app_of
+from railgauge.cli.output import print_text, terminal_width
 from railgauge.topo.errors import UsageError
 
 
@@ -21,15 +22,16 @@ def explain(
         railgauge explain pcie-link-degraded
     """
     from railgauge.topo.findings.card import cards
-    from railgauge.topo.render.card import card_list, card_text
+    from railgauge.topo.render.card import COLUMNS, card_list, card_text
     from railgauge.topo.values.near import did_you_mean
 
+    columns = terminal_width() or COLUMNS
     if name is None:
-        print(card_list())
+        print_text(card_list(columns))
         return
     if name not in cards():
         raise UsageError(f"unknown finding {name!r}{did_you_mean(name, cards())}; `railgauge explain` lists all")
-    print(card_text(cards()[name]))
+    print_text(card_text(cards()[name], columns))
 
 
 app = app_of(explain)

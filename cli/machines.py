@@ -3,12 +3,12 @@
 
 import os
 import tomllib
-from textwrap import fill
 
 from railgauge.cli.help.command import app_of
-from railgauge.cli.output import terminal_width
+from railgauge.cli.output import print_text, terminal_width
 
 COLUMNS = 100
+"""The width where there is no terminal."""
 
 
 def machines() -> None:
@@ -18,19 +18,13 @@ def machines() -> None:
         railgauge machines
         railgauge check --from @dgx-h100-nic-x8
     """
+    from railgauge.topo.render.wrapping import wrapped_text
+
     about = about_fixtures()
-    width = max(map(len, about)) + 1
+    width = max(map(len, about)) + 3
     for name, text in about.items():
-        print(
-            fill(
-                text,
-                min(terminal_width() or COLUMNS, COLUMNS),
-                initial_indent=f"{f'@{name}':{width}}  ",
-                subsequent_indent=" " * (width + 2),
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
+        entry = f"{f'@{name}':{width}}{text}"
+        print_text("\n".join(wrapped_text(entry, terminal_width() or COLUMNS, width)))
 
 
 def about_fixtures() -> dict[str, str]:

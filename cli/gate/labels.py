@@ -32,7 +32,7 @@ def nfd(
     """Write the verdict as a feature file of Node Feature Discovery: NAME=VALUE lines that become labels.
 
     Examples:
-        railgauge gate nfd -o /etc/kubernetes/node-feature-discovery/features.d/railgauge --expires 600
+        railgauge gate nfd -o features.d/railgauge --expires 600
     """
     from railgauge.topo.render.verdict import feature_lines
 

@@ -39,7 +39,8 @@ def check(
     """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA, and if not, why; on this machine, try it.
 
     The answer follows from the facts of the machine and its NCCL settings. The trial makes the NIC write into the
-    GPU's memory and send from it, within this host, and verifies every byte; --no-transfer skips it.
+    GPU's memory and send from it, within this host, and verifies every byte; --no-transfer skips it. What railgauge
+    check finds on the way between them, such as a NIC with half its lanes, is shown with its level.
 
     Examples:
         railgauge gdr check
@@ -48,6 +49,7 @@ def check(
     from railgauge.topo.findings.gdr.findings import findings
     from railgauge.topo.findings.gdr.pairs import gdr_pairs
     from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
+    from railgauge.topo.findings.gdr.way import findings as way_findings
     from railgauge.topo.render.findings import record
     from railgauge.topo.render.gdr import gdr_lines
     from railgauge.topo.render.header import machine_lines
@@ -61,7 +63,8 @@ def check(
     pairs = _asked(there, all_pairs, gpu, nic)
     results = tried(there, pairs) if source is None and transfer else {}
     moved = [pair for pair, one in results.items() if not one.why_not]
-    found = (*findings(there, all_pairs, moved, asked=pairs), *transfer_findings(results, machine.host))
+    on_the_way = way_findings(machine, all_pairs, pairs)
+    found = (*findings(there, all_pairs, moved, asked=pairs), *on_the_way, *transfer_findings(results, machine.host))
     if as_json:
         print_json(document("findings", machine.host, findings=[record(one) for one in found]))
     else:

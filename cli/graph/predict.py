@@ -118,7 +118,7 @@ def predict(
 
     Examples:
         railgauge graph predict all_reduce --nodes 16 --from @dgx-h100
-        railgauge graph predict -b 1M -e 1G -f 4 --drop NIC1 --nodes 2 --from @dgx-h100
+        railgauge graph predict -b 1M -e 1G -f 4 --drop NIC1 --from @dgx-h100
         railgauge graph predict --set NIC2.width=8 --nodes 2 --from @dgx-h100
     """
     from railgauge.collectives.cost.host_forecast import host_rows

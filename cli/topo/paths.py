@@ -25,7 +25,7 @@ from railgauge.cli.machine_options import (
     open_system,
     settings_in_force,
 )
-from railgauge.cli.output import document, print_json, print_text
+from railgauge.cli.output import document, print_json, print_text, terminal_width
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
 
@@ -66,7 +66,7 @@ def paths(
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
     from railgauge.topo.render.node_links import node_links, path_faults
-    from railgauge.topo.render.paths import describe, entry, explained, now_text
+    from railgauge.topo.render.paths import describe, entry, explained, listing
 
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     levels = read_levels(settings_in_force(machine, settings, MEANING))
@@ -96,11 +96,7 @@ def paths(
     if as_json:
         print_json(document("paths", machine.host, paths=listed))
         return
-    for source_id, target_id, path in rows:
-        if path.type == "LOC":
-            continue  # a device and itself, or the ports of its card
-        start, end = (names.get(node, node) for node in (source_id, target_id))
-        print_text(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s{now_text(path)}")
+    print_text("\n".join(listing(table, names, terminal_width(), wanted)))
 
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:

@@ -19,6 +19,9 @@ LOG = (
     "gpu1:10:10 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
     "gpu1:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n"
 )
+GPUS = [f"GPU{number}" for number in range(8)]
+SMI = "".join("\t".join((start, *("X" if start == end else "SYS" for end in GPUS))) + "\n" for start in GPUS)
+"""A matrix as nvidia-smi prints it, of eight GPUs without NVLinks."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 GUIDES = re.compile("[│├└─]+")
 
@@ -32,6 +35,7 @@ def places(tmp_path_factory):
     for number in range(1, 7):
         write(folder / "cluster", f"gpu{number:02}", usual(faulty.get(number, "dgx-h100")))
     (folder / "nccl.log").write_text(LOG)
+    (folder / "smi.txt").write_text("\t".join(("", *GPUS)) + "\n" + SMI)
     return folder
 
 
@@ -84,6 +88,10 @@ SCREENS = {
     "topo show": ("topo", "show", "--from", "@dgx-h100"),
     "topo show --view matrix": ("topo", "show", "--from", "@dgx-h100", "--view", "matrix"),
     "topo paths": ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100"),
+    "topo paths, all": ("topo", "paths", "--from", "@dgx-h100-nic-x8"),
+    "topo paths of a slow link": ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100-nic-x8"),
+    "topo show of a slow link": ("topo", "show", "--from", "@dgx-h100-nic-x8"),
+    "topo show --against": ("topo", "show", "--view", "matrix", "--from", "@dgx-h100", "--against", "smi.txt"),
     "graph predict": ("graph", "predict", "--from", "@dgx-h100", "--nodes", "2"),
     "graph predict --fixed": ("graph", "predict", "--from", "@dgx-h100-nic-x8", "--nodes", "2", "--fixed"),
     "graph search": ("graph", "search", "--from", "@dgx-h100"),
@@ -91,6 +99,8 @@ SCREENS = {
     "topo pick": ("topo", "pick", "-n", "4", "--from", "@dgx-h100"),
     "log explain": ("log", "explain", "nccl.log"),
     "explain": ("explain", "gpu-lost"),
+    "explain without id": ("explain",),
+    "help": ("gate", "nfd", "--help"),
     "machines": ("machines",),
 }
 DROPS = ("gdr check", "cluster check --table", "topo show --view matrix", "graph predict", "graph predict --fixed")

@@ -95,11 +95,12 @@ def _answer(gpu: PciFunction) -> str:
 
 
 def _not_run(facts: MachineFacts) -> Iterator[LostDevice]:
-    """Those that no driver runs, beside others of the model that NVIDIA's does."""
+    """Those that no driver runs, or another one such as vfio-pci, beside others of the model that NVIDIA's does."""
     models = {(one.vendor, one.device) for one in gpus(facts) if one.driver == DRIVER}
     for one in gpus(facts):
-        if one.driver is None and (one.vendor, one.device) in models:
-            yield LostDevice(subject=one.bus_id, why=f"on PCI, but no driver runs it{_answer(one)}")
+        if one.driver != DRIVER and not facts.gpu(one.bus_id) and (one.vendor, one.device) in models:
+            runs = f"{one.driver} runs it, not {DRIVER}" if one.driver else "no driver runs it"
+            yield LostDevice(subject=one.bus_id, why=f"on PCI, but {runs}{_answer(one)}")
 
 
 def _not_in_cuda(facts: MachineFacts) -> Iterator[LostDevice]:

@@ -146,6 +146,11 @@ class MachineFacts:
         """RDMA devices by name, with their ports and GIDs."""
         return read_rdma(self.reader)
 
+    @property
+    def is_plugin_network(self) -> bool:
+        """Whether NCCL reaches its RDMA devices through a network plugin alone: all have their own protocol (EFA)."""
+        return {device.protocol for device in self.rdma} == {"unspecified"}
+
     @cached_property
     def rdma_namespaces(self) -> str | None:
         """Whether network namespaces share all RDMA devices: "shared" or "exclusive"; None if unknown."""

@@ -21,8 +21,9 @@ LEGEND = """\
   *           the NIC that NCCL uses for that GPU
   PIX ... SYS distance between them (PXN: a GPU relays)"""
 PROOF = """\
-This is NCCL's decision; no data was moved. To prove it, run a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
-or perftest's ib_write_bw --use_cuda=0 between two nodes."""
+This is NCCL's decision; no data was moved. To prove it, run a job with
+NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA), or perftest's ib_write_bw --use_cuda=0
+between two nodes."""
 
 
 def gdr_lines(

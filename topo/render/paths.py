@@ -3,7 +3,7 @@
 decisions on P2P and GPUDirect RDMA, with the rule or setting that decides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,7 @@ from railgauge.topo.nccl.paths.overhead import INTEL_OVERHEAD, REVERSE_SHARE
 from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 from railgauge.topo.render.names import net_name, speed_text
+from railgauge.topo.render.wrapping import fitting
 
 NO_FAULTS: Mapping[Link, Sequence[str]] = MappingProxyType({})
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
@@ -105,12 +106,13 @@ def _hop(link: Link, limits: bool, faults: Sequence[str], names: Mapping[str, st
 
 
 def _summary(path: Path) -> str:
-    return f"{path.type}, {path.hops} hop{'' if path.hops == 1 else 's'}, {speed_text(path.gb_per_s)}{now_text(path)}"
+    hops = f"{path.hops} hop{'' if path.hops == 1 else 's'}"
+    return ", ".join(filter(None, (path.type, hops, speed_text(path.gb_per_s), now_text(path))))
 
 
 def now_text(path: Path) -> str:
     """What a path runs at where NCCL plans with more; else ""."""
-    return f", now {speed_text(path.real_gb_per_s)}" if path.real_gb_per_s < path.gb_per_s else ""
+    return f"now {speed_text(path.real_gb_per_s)}" if path.real_gb_per_s < path.gb_per_s else ""
 
 
 def _relay(explanation: Explanation) -> str:
@@ -157,6 +159,23 @@ def gdr_text(gdr: GpuDirect) -> str:
         return f"off: {GDR_FAILED[gdr.failed]}"
     mapping = "; its memory is mapped over PCI, not over the chip-to-chip link" if gdr.pci_mapping else ""
     return f"on: {gdr.distance} is within {level}{near}{mapping}"
+
+
+def listing(
+    rows: Iterable[tuple[str, str, Path]], names: Mapping[str, str], width: int | None, start: str | None = None
+) -> list[str]:
+    """A line for each path, or for those from `start`; not from a device to itself or to the ports of its card.
+
+    `names` as for `describe`. The columns are those of all paths, so that a line is the same in every list.
+    """
+    shown = [row for row in rows if row[2].type != "LOC"]
+    table = [(names.get(one, one), names.get(other, other), path.type, *_columns(path)) for one, other, path in shown]
+    lines = fitting(table, width)
+    return [text for text, row in zip(lines, shown, strict=True) if start in (None, row[0])]
+
+
+def _columns(path: Path) -> tuple[str, str, str]:
+    return f"{path.hops:>2} hops", f"{path.gb_per_s:>8g} GB/s", now_text(path)
 
 
 def entry(source: str, target: str, path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 drops columns.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from railgauge.topo.render.palette import Ink, Line, line
@@ -11,6 +12,8 @@ HANG = 4
 """Columns by which a continued line is further in than its first."""
 GAP = 2
 """Blanks between two columns of a table."""
+UNIT = re.compile(r"[KMGT]?i?B(/s)?\b|[KMG]?b/s\b|GT/s\b|[num]?s\b|[KMG]?Hz\b|W\b|%")
+"""What belongs to the number before it."""
 Span = tuple[int, int]
 
 
@@ -64,9 +67,11 @@ def _spans(text: str, width: int, indent: int) -> Iterator[Span]:
 def _end(text: str, start: int, least: int, limit: int) -> int | None:
     """Where a part ends: at the last blank up to the limit, else behind the last comma, else at the next of either.
 
-    None if the rest is one word.
+    None if the rest is one word. A number and its unit are one word.
     """
     blank = text.rfind(" ", least + 1, limit + 1)
+    while blank > start and text[blank - 1].isdigit() and UNIT.match(text, blank + 1):
+        blank = text.rfind(" ", least + 1, blank)
     if blank > start:
         return len(text[:blank].rstrip())
     comma = text.rfind(",", least + 1, limit)

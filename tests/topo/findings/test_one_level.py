@@ -77,6 +77,27 @@ def test_gdr_check_has_the_level_of_check_for_a_machine_without_peer_memory(tmp_
     assert levels("peermem-missing", "check", "--from", str(path)) == {"FAIL"}
 
 
+ON_THE_WAY = ["nvlink-missing", "gpu-lost", "nic-lost", "ib-port-down", "pcie-link-degraded"]
+GIDS = {"files": {f"{PORT}/gids/{n}": "0000:0000:0000:0000:0000:0000:0000:0000" for n in range(16)}}
+
+
+@pytest.mark.parametrize(
+    ("identifier", "level", "name", "changes"),
+    [one for one in ALL if one[0] in ON_THE_WAY] + [("rail-unreachable", "WARN", "hgx-h100-8nic", GIDS)],
+)
+def test_gdr_check_has_the_levels_of_check_for_what_is_between_gpu_and_nic(tmp_path, identifier, level, name, changes):
+    path = written(tmp_path, name, changes)
+    assert levels(identifier, "check", "--from", str(path)) == {level}
+    assert levels(identifier, "gdr", "check", "--from", str(path)) == {level}
+    assert railgauge("gdr", "check", "--from", str(path)).returncode == 1
+
+
+def test_gdr_check_of_a_pair_has_what_concerns_it(tmp_path):
+    path = str(written(tmp_path, "dgx-h100", {"files": {f"{PCI}/0000:18:00.0/current_link_width": "8"}}))
+    assert railgauge("gdr", "check", "GPU0", "mlx5_0", "--from", path).returncode == 1
+    assert railgauge("gdr", "check", "GPU1", "mlx5_3", "--from", path).returncode == 0
+
+
 def test_log_explain_has_the_levels_of_check(tmp_path):
     lines = [
         "gpu-01:7:8 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>",

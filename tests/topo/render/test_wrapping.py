@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines fit the terminal, hang below themselves, and keep every word whole; tables drop columns."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,14 @@ def test_long_nodesets_break_behind_commas_and_other_words_stay_whole():
     assert "".join("".join(lines).split()) == "".join(f"FAIL x: {nodes}: lost".split())
     path = "/" + "x" * 90
     assert path in list(wrapped_text(f"see {path} now", 60))[1]
+
+
+@pytest.mark.parametrize("unit", ["GB/s", "Gb/s", "GT/s", "GiB", "MB", "us", "ms", "s", "MHz", "W", "%"])
+def test_a_number_and_its_unit_are_one_word(unit):
+    text = f"planned with 48 {unit}, and now it is 24 {unit} wide in all"
+    for width in range(20, len(text)):
+        assert not [one for one in wrapped_text(text, width) if one.strip().startswith(unit)]
+    assert list(wrapped_text("all of its 16 GPUs", 13)) == ["all of its 16", "    GPUs"]
 
 
 def test_inks_go_with_their_words():

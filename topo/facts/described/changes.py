@@ -12,7 +12,7 @@ from railgauge.topo.facts.shapes import FACTS
 def change_files(top: Section, files: Files) -> None:
     """[files]: a text for a path, { link = "/target" } for a link there, false to remove a file, a link or a folder.
 
-    Links on the way to a text are followed.
+    Links on the way to a text are followed; a link that is there is replaced.
     """
     section = top.section("files")
     for path in section:
@@ -22,7 +22,8 @@ def change_files(top: Section, files: Files) -> None:
                 raise section.wrong(path, "cannot be removed: it does not exist")
         elif isinstance(value, dict):
             link = section.section(path)
-            files.link(files.real(path), link.text("link"))
+            folder, _, name = path.rpartition("/")
+            files.link(f"{files.real(folder)}/{name}", link.text("link"))
             link.end()
         else:
             files.text(files.real(path), section.text(path))

@@ -53,8 +53,8 @@ NIC_LOST = Card(
     ),
     effect="one rail less: rings through its GPUs use the NIC of another GPU",
     remedy=(
-        "drain the node; dmesg | grep mlx5 says why; load the driver again (modprobe mlx5_ib), restart the node, with "
-        "power off if that does not help; reseat or replace the card"
+        "drain the node; dmesg | grep -e mlx5 -e bnxt -e efa says why; load the RDMA driver again (modprobe mlx5_ib, "
+        "bnxt_re or efa), restart the node, with power off if that does not help; reseat or replace the card"
     ),
     sure="lspci -d 15b3:; ls -l /sys/class/infiniband; devlink dev show; rdma system (network namespaces)",
     passes="every NIC has the RDMA devices and ports that others of its model have",

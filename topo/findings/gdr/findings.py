@@ -65,6 +65,11 @@ def _without_pairs(machine: Machine) -> Finding:
         level, message = (Level.UNKNOWN, unread) if unread else (Level.INFO, "no GPU found")
     elif inventory is None or not inventory.rdma:
         level, message = Level.INFO, "no RDMA device found: NCCL uses sockets, without GPUDirect RDMA"
+    elif inventory.is_plugin_network:
+        level = Level.UNKNOWN
+        message = (
+            "NCCL uses such RDMA devices (EFA) through a network plugin, such as aws-ofi-nccl, which decides itself"
+        )
     elif off := plugin_off(machine.settings):
         level, message = Level.WARN, f"{off} keeps NCCL from the RDMA devices"
     else:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A NIC or GPU with another firmware than its siblings: those of one board, or of one model."""
+"""A NIC or GPU with another firmware than its siblings: those of one board, or of one model; a GPU of another model
+than those that it has NVLinks with.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -29,13 +31,17 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 
 def _sets(machine: Machine) -> list[tuple[str, Siblings]]:
-    """The NICs of each board with their firmware, and the GPUs of each model with their VBIOS; not fewer than LEAST."""
+    """The NICs of each board with their firmware, the GPUs of each model with their VBIOS, and those with NVLinks
+    (boards have them between GPUs of one model) with their model; not fewer than LEAST.
+    """
     found: dict[tuple[str, str], dict[str, tuple[str, str | None]]] = defaultdict(dict)
     for nic in machine.sources.rdma:
         if not nic.virtual and nic.bus_id and (board := nic.board_id or nic.hca_type):
             found["firmware", board][nic.bus_id] = nic.name, nic.firmware
     for gpu in machine.sources.gpus:
         found["VBIOS", gpu.name or ""][gpu.bus_id] = f"GPU{gpu.index}", gpu.vbios
+        if gpu.links:
+            found["model", "NVLink"][gpu.bus_id] = f"GPU{gpu.index}", gpu.name
     return [(what, siblings) for (what, _), siblings in found.items() if len(siblings) >= LEAST]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from railgauge.topo.predict.plan import NodePlan
 
 SIZE = 1 << 30
+PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
 
 
 class Prices:
@@ -36,13 +37,19 @@ class Prices:
 
         return repairs(self._machine)
 
+    @property
+    def _nodes(self) -> int:
+        return 2 if self._machine.system.nets else 1
+
     def loss(self, subject: str, *, nodes: int | None = None) -> str:
-        """The predicted loss by the fault of a subject, in words where it is none; "" without a prediction, such as
-        for a single GPU.
+        """The predicted loss by the fault of a subject, in words where it is none or cannot be known; "" without a
+        prediction, such as for a single GPU.
 
         nodes: default two, or one where there is no NIC.
         """
-        count = nodes or (2 if self._machine.system.nets else 1)
+        count = nodes or self._nodes
+        if count > 1 and self._machine.sources.is_plugin_network:
+            return PLUGIN
         fault = next((one for one in self.repairs if one.subject == subject), NO_REPAIR)
         try:
             after = _forecast(repaired(self._machine, [one for one in self.repairs if one != fault]), count)
@@ -54,7 +61,9 @@ class Prices:
 
     def without(self, subject: str) -> str:
         """The predicted loss of a device that the topology has and no job can use; "" without a prediction."""
-        count = 2 if self._machine.system.nets else 1
+        count = self._nodes
+        if count > 1 and self._machine.sources.is_plugin_network:
+            return PLUGIN
         whole = repaired(self._machine, self.repairs)
         try:
             return _loss(_forecast(whole, count), _forecast(with_edits(whole, drops=(subject,)), count), (subject,))

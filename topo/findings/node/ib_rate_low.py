@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An RDMA port that came up slower than others of its kind, or with fewer lanes."""
+"""An RDMA port that came up slower than others of its kind, or with fewer lanes; a bond of which a leg is down."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
 LANES = 4  # of InfiniBand's connectors
 UNPRICED = "no price: the full rate of this port is unknown, and no other port of its kind shows it"
+UNPRICED_LEG = "the bond has the rate of its other legs; no price: no bond of its kind shows the rate of all"
 SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen years
 
 
@@ -25,7 +26,12 @@ def _check(machine: Machine) -> Iterator[Finding]:
         if rate is None:
             yield RULE.unknown(subject, "its rate cannot be read")
             continue
-        if usual and rate < usual:
+        legs, down = _legs(machine, port)
+        if down:
+            message = f"{len(legs) - len(down)} of the {len(legs)} legs of its bond are up, not {', '.join(down)}"
+            effect = prices.loss(subject) if _full(port, usual) else UNPRICED_LEG
+            yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, legs=legs, down=down)
+        elif usual and rate < usual:
             message = f"{port.rdma_port.rate}; most ports of its kind have {usual:g} Gb/s"
             effect = prices.loss(subject)
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
@@ -58,7 +64,26 @@ def _with_usual(machine: Machine) -> Iterator[tuple[NcclPort, float | None]]:
     for port in ports:
         kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
     for port in ports:
-        yield port, _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
+        kin = kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer]
+        yield port, _most(kin) if _legs(machine, port)[1] else _usual(kin)
+
+
+def _legs(machine: Machine, port: NcclPort) -> tuple[list[str], list[str]]:
+    """The interfaces of the card whose ports make a RoCE bond, and those of them that are down; none without a bond."""
+    interfaces = machine.sources.interfaces
+    bonds = {one.name for one in interfaces if one.kind == "bond"}
+    own = {gid.netdev for gid in port.rdma_port.gids} | {port.rdma_port.netdev}
+    if "bond" not in port.device.name and not own & bonds:
+        return [], []
+    card = (port.device.bus_id or "").rpartition(".")[0]
+    legs = [one for one in interfaces if one.bus_id and one.bus_id.rpartition(".")[0] == card]
+    down = [one.name for one in legs if one.state == "down"]
+    return [one.name for one in legs], down if len(down) < len(legs) else []
+
+
+def _most(kin: list[NcclPort]) -> float | None:
+    """The highest rate of a kind."""
+    return max((port.rdma_port.rate_gbps or 0 for port in kin), default=0) or None
 
 
 def _usual(kin: list[NcclPort]) -> float | None:

@@ -125,11 +125,14 @@ def _ib_nic(reader: Reader, port: NcclPort, gdr: bool | None) -> Nic:
 
 
 def _unused(devices: tuple[RdmaDevice, ...], settings: IbSettings, verbs: Verbs) -> list[str]:
-    """One line on the RDMA ports that NCCL does not use."""
-    pairs = ((device, port) for device in devices for port in device.ports)
-    whys = ((f"{one.name}:{port.number}", passed_over(one, port, settings, verbs)) for one, port in pairs)
-    unused = [f"{name} ({why})" for name, why in whys if why]
-    return [f"RDMA ports that NCCL does not use: {', '.join(unused)}"] if unused else []
+    """One line on the RDMA ports that NCCL does not use, those with one reason together."""
+    unused: dict[str, list[str]] = {}
+    for device in devices:
+        for port in device.ports:
+            if why := passed_over(device, port, settings, verbs):
+                unused.setdefault(why, []).append(f"{device.name}:{port.number}")
+    parts = (f"{', '.join(names)} ({why})" for why, names in unused.items())
+    return [f"RDMA ports that NCCL does not use: {'; '.join(parts)}"] if unused else []
 
 
 def _socket(nic: SocketNic, dev: int) -> Nic:
