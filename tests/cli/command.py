@@ -5,6 +5,7 @@ one where only the words matter.
 
 import contextlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,10 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
+from tests.cli import forked
 from tests.patience import HANGS_AFTER_S
 
 from railgauge.cli.main import dispatch
 
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["__main__", "tests.cli.forked"])
+AT_START = ("LD_", "PYTHON")
 JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -33,9 +38,26 @@ def command(*args: str) -> list[str]:
 
 
 def railgauge(*args: str, timeout: float = HANGS_AFTER_S, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*args), env=clean_environment(**env), capture_output=True, text=True, timeout=timeout, check=False
-    )
+    """Run the command line in a process of its own: a fork, or a new Python where the environment is to change what
+    Python or its loader do at their start.
+    """
+    environ = clean_environment(**env)
+    if any(name.startswith(AT_START) and os.environ.get(name) != value for name, value in environ.items()):
+        return subprocess.run(command(*args), env=environ, capture_output=True, text=True, timeout=timeout, check=False)
+    with TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        out.touch()
+        err.touch()
+        process = SERVER.Process(target=forked.run, args=(args, os.getcwd(), environ, str(out), str(err)))
+        process.start()
+        process.join(timeout)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(command(*args), timeout, out.read_bytes(), err.read_bytes())
+        status = process.exitcode
+        process.close()
+        return subprocess.CompletedProcess(command(*args), status, out.read_text(), err.read_text())
 
 
 @contextlib.contextmanager
