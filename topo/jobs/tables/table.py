@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table of measured figures, whichever program printed it. Figures are the program's own; what it does not print is
+None, never computed.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from railgauge.topo.nccl.settings.algorithm import Collective
+
+
+class Program(StrEnum):
+    """Who printed a table."""
+
+    NCCL_TESTS = "nccl-tests"
+    RCCL_TESTS = "rccl-tests"
+    NVBANDWIDTH = "nvbandwidth"
+    PERFTEST = "perftest"
+    OSU = "OSU"
+    MSCCLPP = "mscclpp"
+    PARAM = "PARAM"
+    INSPECTOR = "NCCL Inspector"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One way of one size. `wrong`: elements, None where nothing was checked (N/A)."""
+
+    time_us: float | None = None
+    algbw_gb_per_s: float | None = None
+    busbw_gb_per_s: float | None = None
+    wrong: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One size in bytes; `in_place` is None for programs that measure one way."""
+
+    size: int
+    out_of_place: Measurement
+    in_place: Measurement | None = None
+    dtype: str = ""
+    redop: str = ""
+    root: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankDevice:
+    """A rank and its GPU, as a heading names them ("Using devices")."""
+
+    rank: int
+    host: str
+    device: int | None
+    bus_id: str
+    gpu: str
+    """The product's name, e.g. NVIDIA H100 80GB HBM3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredTable:
+    """Rows in the order of the program.
+
+    `test` is the program's own name of what it measured (all_reduce_perf, device_to_device_memcpy_read_ce,
+    ib_write_bw); `collective` is None for what is no collective. `ranks` and `nodes` are 0 where they are not told.
+    """
+
+    program: Program
+    release: str
+    """Of the program, "" if it does not say."""
+    library: str
+    """Release of NCCL or RCCL, e.g. 2.27.5, "" if it does not say."""
+    test: str
+    collective: Collective | None
+    ranks: int
+    nodes: int
+    devices: tuple[RankDevice, ...] = ()
+    per_thread: int | None = None
+    """GPUs that one thread drives (nccl-tests -g)."""
+    iterations: int | None = None
+    warmup: int | None = None
+    checked: bool | None = None
+    """Whether the data was verified."""
+    average_busbw_gb_per_s: float | None = None
+    line: int = 0
+    """Where it begins in its file, 1-based."""
+    rows: tuple[TableRow, ...]
