@@ -63,25 +63,6 @@ RUN_SLOWER = Card(
     remedy="compare their machines with railgauge topo diff; a VM without topology shows as vm-flat-topology",
     hints=("# Avg bus bandwidth    : 48.51",),
 )
-RESULTS_WRONG = Card(
-    id="results-wrong",
-    title="nccl-tests found wrong results: data was damaged on its way",
-    levels=(FAIL,),
-    about=(
-        "nccl-tests compares what each rank received with what it should have. Differences come from copies between "
-        "GPUs that an IOMMU or ACS turns astray, faulty memory or links, and faults of a driver or release."
-    ),
-    remedy=(
-        "train nothing on these GPUs; repeat with NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC and NCCL_PROTO=Simple, "
-        "one at a time, to see which path it is; check IOMMU and ACS, ECC counts, NVLink errors and the driver"
-    ),
-    sure="all_reduce_perf -b 8 -e 1G -f 2 -c 1 on one node, then on two; railgauge check",
-    shows=("# Out of bounds values : 248 FAILED",),
-    patterns=(
-        Pattern(r"Out of bounds values : [1-9]\d* FAILED", FAIL, "nccl-tests received other data than was sent"),
-    ),
-    links=("https://github.com/NVIDIA/nccl-tests/issues/7",),
-)
 RAS_PORT_TAKEN = Card(
     id="ras-port-taken",
     title="Another job of the node has RAS's port (28028) already: harmless",

@@ -17,7 +17,6 @@ from railgauge.topo.machine import Machine
 if TYPE_CHECKING:
     from railgauge.topo.predict.comparison import ForecastComparison
     from railgauge.topo.predict.forecast import Forecast
-    from railgauge.topo.predict.plan import NodePlan
 
 SIZE = 1 << 30
 PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
@@ -138,20 +137,10 @@ def compared(
         return None
 
 
-def planned(machine: Machine, nodes: int = 1) -> "NodePlan":
-    """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
-    from railgauge.topo.channels.graph import Policy
-    from railgauge.topo.predict.plan import NodePlan
-    from railgauge.topo.predict.search import search
-
-    denied = machine.denied
-    graphs = search(machine.system, nodes=nodes, policy=Policy.NCCL, steering=machine.steering, denied=denied)
-    return NodePlan(system=machine.system, table=machine.paths, graphs=graphs, nodes=nodes, steering=machine.steering)
-
-
 def _forecast(machine: Machine, nodes: int) -> "Forecast":
     from railgauge.topo.nccl.settings.algorithm import Collective
     from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.forecast import forecast, nccl_rows
+    from railgauge.topo.predict.planned import planned
 
     return forecast(planned(machine, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(machine.settings), nccl_rows)

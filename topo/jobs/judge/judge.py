@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a measured table: what it reached, what the forecast and the bound of its machine are, and why not."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLATEAU_EARLY, UNIT_MISTAKEN
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
+from railgauge.topo.jobs.judge.departures import dips, plateau
+from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
+from railgauge.topo.jobs.judge.suspects import Suspected, fitting, predicted
+from railgauge.topo.jobs.tables.table import MeasuredTable
+from railgauge.topo.machine import Machine
+from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.predict.search import search
+
+NO_SETTINGS: Mapping[str, str] = {}
+GOOD, AWFUL = 0.75, 1 / 3
+"""Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Bandwidths in GB/s of bus bandwidth, by size in bytes. `forecast` and `bound` are None without a machine.
+
+    reached: the figure of the largest sizes. departs: sizes that are below the forecast by more than a quarter.
+    """
+
+    table: MeasuredTable
+    curve: tuple[Sized, ...]
+    reached: float | None
+    forecast: dict[int, float] | None
+    bound: float | None
+    suspects: tuple[Suspected, ...]
+    departs: tuple[int, ...]
+    why_no_forecast: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def forecast_reached(self) -> float | None:
+        """The forecast of the largest sizes."""
+        if not self.forecast or not self.curve:
+            return None
+        return reached([Sized(one.size, self.forecast[one.size]) for one in self.curve])
+
+
+def judge(
+    table: MeasuredTable,
+    machine: Machine | None,
+    why_no_machine: str = "",
+    nodes: int = 0,
+    settings: Mapping[str, str] = NO_SETTINGS,
+) -> Judged:
+    """Judge a table beside its machine, one of `nodes` equal ones (default: as the table counts hosts, else 1).
+
+    settings: those of NCCL that the run was made under, whose effect is no fault.
+    """
+    curve = measured(table)
+    forecast, bound, why = None, None, why_no_machine
+    suspects: tuple[Suspected, ...] = ()
+    count = nodes or table.nodes or 1
+    if curve and machine is not None and table.collective is not None:
+        sizes, per_thread = [one.size for one in curve], table.per_thread or 1
+        try:
+            forecast = predicted(machine, count, table.collective, sizes, settings, per_thread)
+            bound = _bound(machine, count)
+            if _share(curve, forecast) < GOOD:
+                suspects = tuple(fitting(curve, machine, count, table.collective, settings, per_thread))
+        except Error as error:
+            why = str(error)
+    return Judged(
+        table=table,
+        curve=tuple(curve),
+        reached=reached(curve) if curve else None,
+        forecast=forecast,
+        bound=bound,
+        suspects=suspects,
+        departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
+        why_no_forecast="" if forecast else why,
+        findings=tuple(_findings(table, curve, forecast, bound, suspects, why)),
+    )
+
+
+def _bound(machine: Machine, nodes: int) -> float | None:
+    """What no rings or trees exceed, in GB/s."""
+    graph = search(machine.system, nodes=nodes, policy=Policy.BEST, denied=machine.denied).ring
+    return graph.bound.gb_per_s if graph.bound else None
+
+
+def _share(curve: list[Sized], forecast: dict[int, float]) -> float:
+    return reached(curve) / reached([Sized(one.size, forecast[one.size]) for one in curve])
+
+
+def _findings(
+    table: MeasuredTable,
+    curve: list[Sized],
+    forecast: dict[int, float] | None,
+    bound: float | None,
+    suspects: tuple[Suspected, ...],
+    why: str,
+) -> Iterator[Finding]:
+    yield from of_table(table)
+    if not curve:
+        return
+    if forecast is None:
+        yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), f"no forecast to compare with: {why}", fix=False)
+    else:
+        yield _number(table, curve, forecast, bound, suspects)
+        if early := plateau(curve, forecast):
+            message = f"{early.gb_per_s:.4g} GB/s from {size_text(early.size)} on; the forecast goes on growing there"
+            yield PLATEAU_EARLY.finding(Level.WARN, subject(table), message, evidence={"size": early.size})
+    if found := dips(curve, forecast):
+        sizes = ", ".join(f"{size_text(one.size)} ({one.gb_per_s:.3g} GB/s)" for one in found)
+        message = f"bandwidth falls at {sizes} and recovers"
+        yield DIP_AT_SIZE.finding(Level.WARN, subject(table), message, evidence={"sizes": [one.size for one in found]})
+
+
+def _number(
+    table: MeasuredTable,
+    curve: list[Sized],
+    forecast: dict[int, float],
+    bound: float | None,
+    suspects: tuple[Suspected, ...],
+) -> Finding:
+    share, now = _share(curve, forecast), reached(curve)
+    top = reached([Sized(one.size, forecast[one.size]) for one in curve])
+    size = size_text(curve[-1].size)
+    evidence = {"reached_gb_per_s": now, "forecast_gb_per_s": top, "bound_gb_per_s": bound, "share": share}
+    if GIGABIT[0] < share < GIGABIT[1] and (bound is None or now > bound):
+        message = f"{now:.4g} is {share:.2g} times the forecast of {top:.4g} GB/s at {size}: Gb/s, not GB/s"
+        return UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence=evidence)
+    level = Level.PASS if share >= GOOD else Level.WARN if share >= AWFUL else Level.FAIL
+    message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s"
+    if suspects:
+        message += "; it fits: " + "; or ".join(one.suspect.cause for one in suspects)
+    return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)
