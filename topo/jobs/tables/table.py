@@ -30,6 +30,8 @@ class Measurement:
     algbw_gb_per_s: float | None = None
     busbw_gb_per_s: float | None = None
     wrong: int | None = None
+    largest_error: float | None = None
+    """Of nccl-tests before 2.13, which print this in place of the count: the largest deviation from the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +86,11 @@ class MeasuredTable:
     line: int = 0
     """Where it begins in its file, 1-based."""
     rows: tuple[TableRow, ...]
+    complete: bool = False
+    """Whether the program printed its end; a run that was killed, or a paste that was cut, has none."""
+    out_of_bounds: int | None = None
+    """Wrong results of the whole table, as nccl-tests counts them below it."""
+    cpu_time: bool = False
+    """Whether the times are what the call took on the CPU (nccl-tests -C): then bandwidths mean nothing."""
+    groups: int = 1
+    """Communicators that ran the test at once (NCCL_TESTS_SPLIT); `ranks` and `nodes` are those of the first."""
