@@ -26,9 +26,8 @@ from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
-    from railgauge.topo.jobs.judge.judge import Judged
+    from railgauge.topo.jobs.judge.judge import JudgedTable
     from railgauge.topo.jobs.tables.table import MeasuredTable
-    from railgauge.topo.machine import Machine
 
 SVG = ".svg"
 
@@ -63,6 +62,7 @@ def judge(
         railgauge judge two-nodes.txt --from node1.tar.gz --nodes 2 -o judged.svg
         srun all_reduce_perf -b 8 -e 8G -f 2 | railgauge judge - --from live
     """
+    from railgauge.topo.jobs.judge.known import judge_beside
     from railgauge.topo.render.findings import Detail
     from railgauge.topo.render.judge import judge_document, judge_lines
 
@@ -73,7 +73,7 @@ def judge(
     named = source is not None or save is not None
     machine = open_machine(source, gpus, save=save) if named else None
     settings = settings_in_force(machine, sets) if machine else {}
-    judged = [_judged(table, machine, settings, nodes or 0) for table in tables]
+    judged = [judge_beside(table, machine, nodes=nodes or 0, settings=settings) for table in tables]
     if picture is not None:
         _draw(picture, judged)
     findings = [finding for one in judged for finding in one.findings]
@@ -87,10 +87,9 @@ def judge(
 
 
 def _tables(files: list[str]) -> "list[MeasuredTable]":
-    from railgauge.topo.jobs.tables.tables import read_tables
-
     from railgauge.cli.log.job_files import logs
     from railgauge.topo.facts.named_files import named_files
+    from railgauge.topo.jobs.tables.tables import read_tables
 
     names = named_files(files)
     tables = [table for content in logs(names, files) for table in read_tables(content)]
@@ -100,18 +99,7 @@ def _tables(files: list[str]) -> "list[MeasuredTable]":
     return tables
 
 
-def _judged(table: "MeasuredTable", machine: "Machine | None", settings: dict[str, str], nodes: int) -> "Judged":
-    from railgauge.topo.jobs.judge.judge import judge as judge_table
-    from railgauge.topo.jobs.judge.known import named_machine
-
-    why = ""
-    if machine is None:
-        name, why = named_machine(table)
-        machine = open_machine(f"@{name}") if name else None
-    return judge_table(table, machine, why, nodes, settings)
-
-
-def _draw(path: str, judged: "list[Judged]") -> None:
+def _draw(path: str, judged: "list[JudgedTable]") -> None:
     from railgauge.collectives.report import svg
     from railgauge.collectives.report.judged import judged_chart
 

@@ -4,23 +4,25 @@
 from collections.abc import Iterable, Sequence
 
 from railgauge.collectives.report.chart import Chart, Curve, CurveKind, Panel, Point
-from railgauge.topo.jobs.judge.judge import Judged
+from railgauge.topo.jobs.judge.curve import in_place, out_of_place
+from railgauge.topo.jobs.judge.judge import JudgedTable
 from railgauge.topo.predict.comparison import size_text
 
 
-def judged_chart(judged: Sequence[Judged], title: str, command: str) -> Chart:
+def judged_chart(judged: Sequence[JudgedTable], title: str, command: str) -> Chart:
     """The picture of tables, each in its panel."""
     panels = tuple(_panel(one) for one in judged if one.curve)
     return Chart(title=title, command=command, remark="", planned_gb_per_s=None, panels=panels)
 
 
-def _panel(one: Judged) -> Panel:
+def _panel(one: JudgedTable) -> Panel:
     table = one.table
     forecast = one.forecast or {}
     curves = (
         _curve(CurveKind.BOUND, ((size, one.bound) for size, _ in one.curve if one.bound)),
         _curve(CurveKind.PREDICTED, ((size, forecast[size]) for size, _ in one.curve if size in forecast)),
-        _curve(CurveKind.OUT_OF_PLACE, one.curve),
+        _curve(CurveKind.OUT_OF_PLACE, out_of_place(table)),
+        _curve(CurveKind.IN_PLACE, in_place(table)),
         _curve(CurveKind.DEPARTS, (point for point in one.curve if point.size in one.departs)),
     )
     nodes = f", {table.nodes} nodes" if table.nodes > 1 else ""

@@ -173,7 +173,7 @@ def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
     """Which algorithm ran which sizes: labels above, with a line where another begins."""
     left = across.start
     spans = [span for span in panel.spans if span.last > 0]
-    for span, following in zip(spans, [*spans[1:], None], strict=True):
+    for span, following in zip(spans, [*spans[1:], *[None] * bool(spans)], strict=True):
         right = across.at((span.last * following.first) ** 0.5) if following else across.end
         if following:
             yield _line("axis", right, up.end, right, up.end - 14)

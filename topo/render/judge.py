@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A judged table: as text for people and as the content of a railgauge/judge/1 document."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from railgauge.topo.jobs.judge.judge import Judged
+from railgauge.topo.jobs.judge.judge import JudgedTable
 from railgauge.topo.predict.comparison import size_text
 from railgauge.topo.render import findings
 from railgauge.topo.render.palette import Line, line
 
 
-def judge_document(judged: list[Judged]) -> dict[str, Any]:
+def judge_document(judged: Sequence[JudgedTable]) -> dict[str, Any]:
     """The content of the document, without its head."""
     return {
         "tables": [_table(one) for one in judged],
@@ -18,7 +18,7 @@ def judge_document(judged: list[Judged]) -> dict[str, Any]:
     }
 
 
-def judge_lines(one: Judged) -> Iterator[Line]:
+def judge_lines(one: JudgedTable) -> Iterator[Line]:
     """What was measured, and what it reached beside forecast and bound."""
     table = one.table
     parts = [
@@ -41,13 +41,13 @@ def judge_lines(one: Judged) -> Iterator[Line]:
     if one.departs:
         more = f" to {size_text(one.departs[-1])}" if len(one.departs) > 1 else ""
         yield line(f"  below three quarters of the forecast: {size_text(one.departs[0])}{more}")
-    for suspect, _, by_size in one.suspects:
-        explain = f"; railgauge explain {suspect.id}" if suspect.id else ""
+    for cause, _, by_size in one.causes:
+        explain = f"; railgauge explain {cause.id}" if cause.id else ""
         at = f"would reach {by_size[one.curve[-1].size]:.4g} GB/s" if by_size else "often"
-        yield line(f"  {at}: {suspect.cause} ({suspect.sure}{explain})")
+        yield line(f"  {at}: {cause.what} ({cause.sure}{explain})")
 
 
-def _table(one: Judged) -> dict[str, Any]:
+def _table(one: JudgedTable) -> dict[str, Any]:
     table = one.table
     return {
         "program": str(table.program),
@@ -63,14 +63,14 @@ def _table(one: Judged) -> dict[str, Any]:
         "bound_gb_per_s": one.bound,
         "why_no_forecast": one.why_no_forecast,
         "departs": list(one.departs),
-        "suspects": [
+        "causes": [
             {
-                "cause": suspect.cause,
-                "id": suspect.id or None,
-                "sure": suspect.sure,
+                "cause": cause.what,
+                "id": cause.id or None,
+                "sure": cause.sure,
                 "gb_per_s": by_size.get(one.curve[-1].size),
             }
-            for suspect, _, by_size in one.suspects
+            for cause, _, by_size in one.causes
         ],
         "rows": [
             {

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `judge` says of measured tables: nccl-tests and programs like it."""
 
-from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Card, Pattern
+from railgauge.topo.findings.card import FAIL, PASS, UNKNOWN, WARN, Card, Pattern
 
 OF_TABLES = ("tables of nccl-tests and other benchmarks",)
 
 NUMBER_LOW = Card(
     id="number-low",
     title="A measured bandwidth is below what NCCL reaches on such a machine",
-    levels=(PASS, INFO, WARN, FAIL, UNKNOWN),
+    levels=(PASS, WARN, FAIL, UNKNOWN),
     about=(
         "The bus bandwidth of the largest sizes is compared with the forecast of graph predict for the same machine, "
         "ranks and collective: WARN below three quarters of it, FAIL below a third. The causes named are those whose "

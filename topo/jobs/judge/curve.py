@@ -22,12 +22,28 @@ class Sized(NamedTuple):
 
 
 def measured(table: MeasuredTable) -> list[Sized]:
-    """The better way of each size; of a size that comes several times (-N) the median."""
-    found: dict[int, list[float]] = {}
-    for row in table.rows:
-        if best := max(filter(None, (busbw(table, row, way) for way in ways(row))), default=None):
-            found.setdefault(row.size, []).append(best)
-    return [Sized(size, median(several)) for size, several in sorted(found.items())]
+    """The better way of each size."""
+    out, inside = out_of_place(table), dict(in_place(table))
+    return [Sized(size, max(by, inside.get(size, 0.0))) for size, by in out] or in_place(table)
+
+
+def out_of_place(table: MeasuredTable) -> list[Sized]:
+    """The sizes that were measured out of place."""
+    return _curve(table, ((row, row.out_of_place) for row in table.rows))
+
+
+def in_place(table: MeasuredTable) -> list[Sized]:
+    """The sizes that were measured in place."""
+    return _curve(table, ((row, row.in_place) for row in table.rows if row.in_place))
+
+
+def _curve(table: MeasuredTable, found: Iterable[tuple[TableRow, Measurement]]) -> list[Sized]:
+    """Of a size that comes several times (-N) the median."""
+    by_size: dict[int, list[float]] = {}
+    for row, way in found:
+        if by := busbw(table, row, way):
+            by_size.setdefault(row.size, []).append(by)
+    return [Sized(size, median(several)) for size, several in sorted(by_size.items())]
 
 
 def ways(row: TableRow) -> tuple[Measurement, ...]:
@@ -36,7 +52,7 @@ def ways(row: TableRow) -> tuple[Measurement, ...]:
 
 
 def busbw(table: MeasuredTable, row: TableRow, way: Measurement) -> float | None:
-    """What the program states, else from its algbw or time by nccl-tests' factor; None without either or a rank count."""
+    """What the program states, else by nccl-tests' factor from algbw or time; None if unknown."""
     if way.busbw_gb_per_s is not None:
         return way.busbw_gb_per_s
     alone = way.algbw_gb_per_s or (row.size / way.time_us / 1e3 if way.time_us else None)

@@ -8,10 +8,10 @@ from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLATEAU_EARLY, UNIT_MISTAKEN
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.judge.causes import FittingCause, fitting, predicted
 from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
 from railgauge.topo.jobs.judge.departures import dips, plateau
 from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
-from railgauge.topo.jobs.judge.suspects import Suspected, fitting, predicted
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
 from railgauge.topo.predict.comparison import size_text
@@ -23,7 +23,7 @@ GOOD, AWFUL = 0.75, 1 / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedTable:
     """Bandwidths in GB/s of bus bandwidth, by size in bytes. `forecast` and `bound` are None without a machine.
 
     reached: the figure of the largest sizes. departs: sizes that are below the forecast by more than a quarter.
@@ -34,10 +34,21 @@ class Judged:
     reached: float | None
     forecast: dict[int, float] | None
     bound: float | None
-    suspects: tuple[Suspected, ...]
+    causes: tuple[FittingCause, ...]
     departs: tuple[int, ...]
     why_no_forecast: str
     findings: tuple[Finding, ...]
+
+    @property
+    def statement(self) -> str:
+        """What was reached beside the forecast, in one phrase."""
+        what = f"{self.table.program} {subject(self.table)}"
+        if self.reached is None:
+            return f"{what}: no bus bandwidth"
+        beside = f"; forecast {forecast:.4g}" if (forecast := self.forecast_reached) else ""
+        average = self.table.average_busbw_gb_per_s
+        mean = "" if average is None else f" ({average:g} on average)"
+        return f"{what}: reached {self.reached:.4g} GB/s{mean}{beside}"
 
     @property
     def forecast_reached(self) -> float | None:
@@ -53,14 +64,14 @@ def judge(
     why_no_machine: str = "",
     nodes: int = 0,
     settings: Mapping[str, str] = NO_SETTINGS,
-) -> Judged:
+) -> JudgedTable:
     """Judge a table beside its machine, one of `nodes` equal ones (default: as the table counts hosts, else 1).
 
     settings: those of NCCL that the run was made under, whose effect is no fault.
     """
     curve = measured(table)
     forecast, bound, why = None, None, why_no_machine
-    suspects: tuple[Suspected, ...] = ()
+    causes: tuple[FittingCause, ...] = ()
     count = nodes or table.nodes or 1
     if curve and machine is not None and table.collective is not None:
         sizes, per_thread = [one.size for one in curve], table.per_thread or 1
@@ -68,19 +79,19 @@ def judge(
             forecast = predicted(machine, count, table.collective, sizes, settings, per_thread)
             bound = _bound(machine, count)
             if _share(curve, forecast) < GOOD:
-                suspects = tuple(fitting(curve, machine, count, table.collective, settings, per_thread))
+                causes = tuple(fitting(curve, machine, count, table.collective, settings, per_thread))
         except Error as error:
             why = str(error)
-    return Judged(
+    return JudgedTable(
         table=table,
         curve=tuple(curve),
         reached=reached(curve) if curve else None,
         forecast=forecast,
         bound=bound,
-        suspects=suspects,
+        causes=causes,
         departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
         why_no_forecast="" if forecast else why,
-        findings=tuple(_findings(table, curve, forecast, bound, suspects, why)),
+        findings=tuple(_findings(table, curve, forecast, bound, causes, why)),
     )
 
 
@@ -99,7 +110,7 @@ def _findings(
     curve: list[Sized],
     forecast: dict[int, float] | None,
     bound: float | None,
-    suspects: tuple[Suspected, ...],
+    causes: tuple[FittingCause, ...],
     why: str,
 ) -> Iterator[Finding]:
     yield from of_table(table)
@@ -108,7 +119,7 @@ def _findings(
     if forecast is None:
         yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), f"no forecast to compare with: {why}", fix=False)
     else:
-        yield _number(table, curve, forecast, bound, suspects)
+        yield _number(table, curve, forecast, bound, causes)
         if early := plateau(curve, forecast):
             message = f"{early.gb_per_s:.4g} GB/s from {size_text(early.size)} on; the forecast goes on growing there"
             yield PLATEAU_EARLY.finding(Level.WARN, subject(table), message, evidence={"size": early.size})
@@ -123,7 +134,7 @@ def _number(
     curve: list[Sized],
     forecast: dict[int, float],
     bound: float | None,
-    suspects: tuple[Suspected, ...],
+    causes: tuple[FittingCause, ...],
 ) -> Finding:
     share, now = _share(curve, forecast), reached(curve)
     top = reached([Sized(one.size, forecast[one.size]) for one in curve])
@@ -134,6 +145,6 @@ def _number(
         return UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence=evidence)
     level = Level.PASS if share >= GOOD else Level.WARN if share >= AWFUL else Level.FAIL
     message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s"
-    if suspects:
-        message += "; it fits: " + "; or ".join(one.suspect.cause for one in suspects)
+    if causes:
+        message += "; it fits: " + "; or ".join(one.cause.what for one in causes)
     return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)

@@ -3,8 +3,11 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
+from railgauge.topo.jobs.judge.judge import NO_SETTINGS, JudgedTable, judge
 from railgauge.topo.jobs.tables.table import MeasuredTable
+from railgauge.topo.machine import Machine, load_machine
 
 BOARDS = {
     ("V100-SXM2", 8): "dgx-1v",
@@ -34,3 +37,14 @@ def named_machine(table: MeasuredTable) -> tuple[str, str]:
     found = PRODUCT.search(gpu)
     name = BOARDS.get((found[1], count), "") if found else ""
     return name, "" if name else f"{count} x {gpu} come in several machines: {NAME_IT}"
+
+
+def judge_beside(
+    table: MeasuredTable, machine: Machine | None, *, nodes: int = 0, settings: Mapping[str, str] = NO_SETTINGS
+) -> JudgedTable:
+    """Judge a table beside a machine, or without one beside that which its heading names."""
+    why = ""
+    if machine is None:
+        name, why = named_machine(table)
+        machine = load_machine(f"@{name}") if name else None
+    return judge(table, machine, why, nodes, settings)

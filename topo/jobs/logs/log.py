@@ -193,6 +193,7 @@ class Log:
     def end_file(self) -> None:
         """The file that was read is at its end; another may follow."""
         self.errors_at_end = dict.fromkeys(self.ends[:MOST_ENDINGS])
+        self.outputs.end_file()
         self._file += 1
         self._tail = b""
 
@@ -200,6 +201,7 @@ class Log:
         """Take in a block of whole lines."""
         self._tail = (block if len(block) >= LAST_BYTES else self._tail + block)[-LAST_BYTES:]
         self.kernel.read(block)
+        self.outputs.take(block)
         keeps = not self.connections.full
         if not keeps and self.connections.count(block):
             return  # nothing else is in it

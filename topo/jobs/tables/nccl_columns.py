@@ -33,7 +33,7 @@ MOST_VALUES = 32
 
 
 class Columns(NamedTuple):
-    """What a heading promises: the words before the figures, and the figures of each way."""
+    """What a heading promises: the words before the figures, and the figures of both."""
 
     words: tuple[str, ...]
     ways: tuple[tuple[str, ...], ...]

@@ -49,7 +49,7 @@ def test_the_cause_that_made_it_slow_is_named_first(name, nodes, settings, sets,
     curve = curve_of(slow, nodes, Collective.ALL_REDUCE, settings, share=0.95)
     judged = judge(table_of(curve, machine, nodes, Collective.ALL_REDUCE), machine)
     assert levels(judged)["number-low"] in (Level.WARN, Level.FAIL)
-    causes = [one.suspect.cause for one in judged.suspects]
+    causes = [one.cause.what for one in judged.causes]
     assert named in causes[0], causes
     assert judged.departs[-1] == judged.curve[-1].size
 

@@ -34,15 +34,15 @@ MOST = 4
 CHANNELS = (1, 2, 4, 8)
 
 
-class Suspect(NamedTuple):
+class PossibleCause(NamedTuple):
     """A cause in words, the finding that explains it ("" for none), and how to be sure."""
 
-    cause: str
+    what: str
     id: str
     sure: str
 
 
-SOCKETS = Suspect(
+SOCKETS = PossibleCause(
     "TCP sockets instead of RDMA, which reach 1 to 12 GB/s",
     VERBS_DEVICE_MISSING.id,
     "NCCL_DEBUG=INFO, then railgauge log explain: via NET/Socket",
@@ -51,10 +51,10 @@ SOCKETS_REACH = 12.5
 """GB/s: a host's TCP over interfaces of 100 Gb/s; with NCCL_SOCKET_NTHREADS seldom more."""
 
 
-class Suspected(NamedTuple):
-    """A suspect whose forecast fits, and what it predicts by size in GB/s."""
+class FittingCause(NamedTuple):
+    """A cause whose forecast fits, and what it predicts by size in GB/s."""
 
-    suspect: Suspect
+    cause: PossibleCause
     apart: float
     gb_per_s: Mapping[int, float]
 
@@ -66,21 +66,21 @@ def fitting(
     collective: Collective,
     settings: Mapping[str, str],
     per_thread: int,
-) -> list[Suspected]:
+) -> list[FittingCause]:
     """The causes whose forecast the curve follows, the nearest first."""
     sizes = [one.size for one in curve]
     healthy = apart(curve, predicted(machine, nodes, collective, sizes, settings, per_thread))
     found = []
-    for suspect, variant, changed in _variants(machine, nodes):
+    for cause, variant, changed in _variants(machine, nodes):
         with suppress(Error):
             by_size = predicted(variant, nodes, collective, sizes, {**settings, **changed}, per_thread)
-            found.append(Suspected(suspect, apart(curve, by_size), by_size))
+            found.append(FittingCause(cause, apart(curve, by_size), by_size))
     found.sort(key=lambda one: one.apart)
     best = found[0].apart if found else 0.0
     most = min(FITS, BETTER * healthy, max(NEAR * best, best + 0.05))
     named = [one for one in found if one.apart <= most][:MOST]
     if not named and nodes > 1 and reached(curve) < SOCKETS_REACH:
-        return [Suspected(SOCKETS, math.inf, {})]
+        return [FittingCause(SOCKETS, math.inf, {})]
     return named
 
 
@@ -98,44 +98,47 @@ def predicted(
     return {row.size: row.busbw_gb_per_s for row in rows}
 
 
-def _variants(machine: Machine, nodes: int) -> Iterator[tuple[Suspect, Machine, dict[str, str]]]:
-    yield from ((suspect, machine, settings) for suspect, settings in _settings(nodes))
-    for suspect, sets, drops in _edits(machine, nodes):
+def _variants(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, Machine, dict[str, str]]]:
+    yield from ((cause, machine, settings) for cause, settings in _settings(nodes))
+    for cause, sets, drops in _edits(machine, nodes):
         with suppress(Error):
-            yield suspect, replace(machine, topology=edited(machine.running, sets, drops)), {}
+            yield cause, replace(machine, topology=edited(machine.running, sets, drops)), {}
 
 
-def _settings(nodes: int) -> Iterator[tuple[Suspect, dict[str, str]]]:
+def _settings(nodes: int) -> Iterator[tuple[PossibleCause, dict[str, str]]]:
     log = "NCCL_DEBUG=INFO, then railgauge log explain"
     for protocol in ("LL", "LL128", "Simple"):
         for algorithm in ("Ring", "Tree"):
             cause = f"{algorithm} with {protocol} at all sizes (NCCL_ALGO, NCCL_PROTO)"
-            yield Suspect(cause, "", "railgauge env"), {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol}
-        yield Suspect(f"{protocol} at all sizes (NCCL_PROTO)", "", "railgauge env"), {"NCCL_PROTO": protocol}
+            yield PossibleCause(cause, "", "railgauge env"), {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol}
+        yield PossibleCause(f"{protocol} at all sizes (NCCL_PROTO)", "", "railgauge env"), {"NCCL_PROTO": protocol}
     for count in CHANNELS:
         cause = f"{count} channel{'s' * (count > 1)} only"
-        yield Suspect(cause, FEWER_CHANNELS.id, f"{log}: N coll channels"), {"NCCL_MAX_NCHANNELS": str(count)}
+        yield PossibleCause(cause, FEWER_CHANNELS.id, f"{log}: N coll channels"), {"NCCL_MAX_NCHANNELS": str(count)}
     cause = "GPUs exchange through host memory (SHM), not P2P"
-    yield Suspect(cause, P2P_UNSUPPORTED.id, f"{log}: via SHM"), {"NCCL_P2P_DISABLE": "1"}
-    yield Suspect("NVLink SHARP (NVLS) is not used", "", f"{log}: NVLS multicast support"), {"NCCL_NVLS_ENABLE": "0"}
+    yield PossibleCause(cause, P2P_UNSUPPORTED.id, f"{log}: via SHM"), {"NCCL_P2P_DISABLE": "1"}
+    yield (
+        PossibleCause("NVLink SHARP (NVLS) is not used", "", f"{log}: NVLS multicast support"),
+        {"NCCL_NVLS_ENABLE": "0"},
+    )
     if nodes > 1:
         cause = "no GPUDirect RDMA: data is staged through host memory"
-        yield Suspect(cause, PEERMEM_MISSING.id, "railgauge gdr check"), {"NCCL_NET_GDR_LEVEL": "LOC"}
+        yield PossibleCause(cause, PEERMEM_MISSING.id, "railgauge gdr check"), {"NCCL_NET_GDR_LEVEL": "LOC"}
 
 
-def _edits(machine: Machine, nodes: int) -> Iterator[tuple[Suspect, list[str], list[str]]]:
+def _edits(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, list[str], list[str]]]:
     """A cause, and the edits that give a machine it."""
     nics = [names_of(one)[0] for one in machine.system.nets] if nodes > 1 else []
     gpu = names_of(machine.system.gpus[-1])[0]
     for name, what in (*((nic, "NIC") for nic in nics[:1]), (gpu, "GPU")):
         for width in (8, 4):
             cause = f"the PCIe link of a {what} runs with {width} lanes"
-            yield Suspect(cause, PCIE_LINK_DEGRADED.id, "railgauge check"), [f"{name}.width={width}"], []
+            yield PossibleCause(cause, PCIE_LINK_DEGRADED.id, "railgauge check"), [f"{name}.width={width}"], []
     count = 1
     while count < len(nics):
         cause = f"{count} of {len(nics)} NICs carr{'ies' if count == 1 else 'y'} the data (NCCL_IB_HCA, ports down)"
-        yield Suspect(cause, VERBS_DEVICE_MISSING.id, "railgauge topo rdma"), [], nics[count:]
+        yield PossibleCause(cause, VERBS_DEVICE_MISSING.id, "railgauge topo rdma"), [], nics[count:]
         count *= 2
     links = sum(link.integer("count", None, 1) for link in machine.topology.gpus[-1].all("nvlink"))
     cause = "a GPU with half of its NVLinks"
-    yield Suspect(cause, NVLINK_MISSING.id, "railgauge check"), [f"{gpu}.nvlinks={links // 2}"], []
+    yield PossibleCause(cause, NVLINK_MISSING.id, "railgauge check"), [f"{gpu}.nvlinks={links // 2}"], []
