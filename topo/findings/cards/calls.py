@@ -27,7 +27,7 @@ CUDA_ARCH_MISSING = Card(
 )
 CUDA_START_FAILED = Card(
     id="cuda-start-failed",
-    title="CUDA or HIP does not start in the process",
+    title="CUDA or HIP does not start in the process, or not on the GPU that it asks for",
     levels=(INFO, FAIL),
     about=(
         "The driver's library is not found, or starts no context: the process was forked after CUDA was used, sees "
@@ -46,9 +46,21 @@ CUDA_START_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
+            r"invalid device ordinal|[Cc]uda failure 101\b|device < num_gpus|GPU device may be out of range",
+            FAIL,
+            "a rank asks for a GPU by a number that its process does not have: more ranks on the host than GPUs that "
+            "they see (CUDA_VISIBLE_DEVICES, -g, slots of the host file; of MIG a process sees one instance)",
+        ),
+        Pattern(
+            r"Failed to initialize NVML: Unknown Error|nvmlInit\w*\(\) failed: Unknown Error",
+            FAIL,
+            "NVML gives no reason: mostly a container that lost its GPUs while it ran, as after systemctl "
+            "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
+        ),
+        Pattern(
+            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|46)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
-            r"|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
+            r"|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
             r"|Found no NVIDIA driver|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
@@ -112,7 +124,7 @@ HOST_MEMORY_FULL = Card(
     patterns=(
         Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
-            r"|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
+            r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
             r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
             FAIL,
@@ -179,6 +191,12 @@ CUDA_FAILURE = Card(
         "init.cpp:90 NCCL WARN HIP failure 'invalid device pointer'",
     ),
     patterns=(
+        Pattern(
+            r"over nvlink or a hardware error|CUDA_ERROR_CONTAINED|[Cc]uda(?:ErrorContained| failure 226\b)",
+            FAIL,
+            "an access over NVLink failed: the fabric or a GPU at its other end is faulty, or the peer's memory is "
+            "gone; Xids in dmesg of both tell",
+        ),
         Pattern(
             r"Invalid access of peer GPU memory|Memory access fault by GPU"
             r"|illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "

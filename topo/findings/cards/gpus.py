@@ -165,6 +165,12 @@ P2P_UNSUPPORTED = Card(
             "CUDA gives no peer access between two GPUs",
         ),
         Pattern(
+            r"peer mapping resources exhausted|TOO_MANY_PEERS|[Cc]uda failure 711\b",
+            FAIL,
+            "CUDA lets a GPU have 8 peers in a process, and there are more: one process for each GPU, or fewer GPUs "
+            "in one",
+        ),
+        Pattern(
             r"No transport found|has no transport for|Could not find transport|no transport for (?:send|recv)",
             FAIL,
             "no transport connects two ranks",

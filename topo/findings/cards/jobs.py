@@ -66,8 +66,9 @@ RANKS_MISSING = Card(
     patterns=(
         Pattern(
             r"[Bb]arrier timed out|Timed out (?:waiting|task names)"
-            r"|waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out"
-            r"|failed to pass monitoredBarrier",
+            r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
+            r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"
+            r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE",
             FAIL,
             "not all ranks joined the job's store or a barrier in time",
             follows=True,
@@ -81,7 +82,7 @@ RANKS_MISSING = Card(
             follows=True,
         ),
         Pattern(
-            r"mismatch in (?:info from procs|rank count)",
+            r"mismatch in (?:info from procs|rank count)|joining a group with size \d+, but that group has size",
             FAIL,
             "ranks disagree on how many they are: processes of two jobs met at one address, or a rank was started with "
             "other numbers",
@@ -93,6 +94,69 @@ RANKS_MISSING = Card(
         ),
     ),
     links=("https://github.com/pytorch/pytorch/issues/90759",),
+)
+LAUNCH_FAILED = Card(
+    id="launch-failed",
+    title="The launcher cannot start the job's processes on all hosts",
+    levels=(INFO, FAIL),
+    about=(
+        "mpirun, mpiexec, pdsh and srun start a helper of theirs on every host, by ssh or through the scheduler; the "
+        "helper starts the ranks, and the ranks exchange their addresses through it (PMI, PMIx). NCCL has not run yet."
+    ),
+    remedy=(
+        "ssh to each host without a password must find the same programs: PATH in ~/.bashrc, mpirun --prefix; keys "
+        "and rights of ~/.ssh; slots=N in the host file for N GPUs; one clock (chrony) and one key of munge on all "
+        "nodes; open ports between them"
+    ),
+    sure="ssh HOST 'which orted; date'; mpirun -np 2 -H HOST1,HOST2 hostname; srun -N 2 hostname",
+    shows=(
+        "bash: orted: command not found",
+        "root@worker-1: Permission denied (publickey,password).",
+        "There are not enough slots available in the system to satisfy the 16",
+        "srun: error: Task launch for 36.0 failed on node cn131: Job credential expired",
+        "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1",
+    ),
+    patterns=(
+        Pattern(
+            r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun|nvidia-container-cli)\S*: (?:command )?not found"
+            r"|Command not found: \S+|execvp error on file",
+            FAIL,
+            "a program that the launcher starts is not found on a host: PATH of a shell without login, or another "
+            "place of installation",
+        ),
+        Pattern(
+            r"Permission denied \((?:publickey|password|keyboard|gssapi|hostbased)|Host key verification failed"
+            r"|not reachable via ssh",
+            FAIL,
+            "ssh to a host was refused: its key, the user's key, or the rights of ~/.ssh",
+        ),
+        Pattern(
+            r"[Jj]ob credential expired|Munge decode failed|[Cc]redential.*(?:rewound|expired)",
+            FAIL,
+            "a node refused the job's credential as too old: its clock differs, or it took long to start",
+        ),
+        Pattern(
+            r"not enough slots available",
+            FAIL,
+            "the hosts have fewer slots than processes are wanted: slots=N in the host file, or HOST:N",
+        ),
+        Pattern(
+            r"PMI_KVS_Get returned -?\d|PMI2?_\w+ (?:failed|returned -)|pmixp_\w+.*timeout|PMIX\w* ERROR"
+            r"|PMIx_\w+.*(?:fail|rror)",
+            FAIL,
+            "the launcher's helpers could not exchange the addresses of ranks (PMI, PMIx): they do not reach each "
+            "other, or are of another MPI than the program",
+        ),
+        Pattern(
+            r"unable to reliably start one or more daemons|unable to run \w*proxy|setting up the bootstrap proxies"
+            r"|Task launch for \S+ failed|Application launch failed"
+            r"|ssh exited with exit code [1-9]",
+            FAIL,
+            "the launcher's helper did not start on a host",
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/kubeflow/mpi-operator/issues/501", "https://github.com/NVIDIA/nccl-tests/issues/92"),
 )
 LIBRARY_MIXED = Card(
     id="library-mixed",

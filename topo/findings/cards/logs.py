@@ -22,7 +22,10 @@ PEER_LOST = Card(
         ),
         Pattern(
             r"remote process exited or there was a network error|A worker died or was killed|worker process has died"
-            r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly",
+            r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly"
+            r"|lost communication with a remote daemon"
+            r"|has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous"
+            r"|Failed to send RPC to coordination service|JAX distributed service detected fatal",
             FAIL,
             "another rank ended or was killed: its own log says why",
             general=1,
@@ -123,7 +126,7 @@ NCCL_ABORTING = Card(
             follows=True,
         ),
         Pattern(
-            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
+            r"Socket recv failed|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
             r"type from"
             r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "
             r"encountered a fatal"
@@ -165,7 +168,7 @@ JOB_FAILED = Card(
         ),
         Pattern(
             r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError"
-            r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error"
+            r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"
             r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",

@@ -108,6 +108,11 @@ RDMA_CALL_FAILED = Card(
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
         Pattern(
+            r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",
+            FAIL,
+            "a NIC gives no further protection domain: too many processes or communicators have opened it",
+        ),
+        Pattern(
             r"ibv_\w+|NET/IB|IbSend|IbRecv|net_ib|Ib Alloc|mlx5dv|MLX5",
             FAIL,
             "a call of the RDMA library failed, or NCCL's transport over it",
@@ -182,6 +187,23 @@ PLUGIN_FAILED = Card(
     ),
     patterns=(
         Pattern(
+            r"FI_OPT_EFA_\w+.*not supported",
+            FAIL,
+            "the plugin asks for what this libfabric does not know: both have to be of one EFA installer, and no "
+            "other libfabric comes first in LD_LIBRARY_PATH",
+        ),
+        Pattern(
+            r"efa.*(?:[Ii]nvalid address|[Uu]nresponsive (?:remote|peer)|[Uu]nreachable (?:remote|peer)).*Peer",
+            FAIL,
+            "a peer's EFA address is not valid any more: its process has ended, whose own log says why",
+        ),
+        Pattern(
+            r"(?:gdr_copy|GPU memory) pin failed",
+            FAIL,
+            "UCX cannot pin GPU memory through gdr_copy: its module gdrdrv is not loaded, or does not fit the GPU's "
+            "driver; UCX_TLS=^gdr_copy does without",
+        ),
+        Pattern(
             r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
             FAIL,
             "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
@@ -204,6 +226,63 @@ PLUGIN_FAILED = Card(
             general=2,
         ),
     ),
+)
+MPI_NETWORK_MISSING = Card(
+    id="mpi-network-missing",
+    title="MPI finds no network that it can use",
+    levels=(INFO, FAIL),
+    about=(
+        "MPI sends through UCX or libfabric. Which network these take depends on what they were built with, on the "
+        "interfaces and devices of the host, and on settings that leave too few. NCCL chooses its own network later."
+    ),
+    remedy=(
+        "unset UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER and --mca settings, or name what is there; one MPI and one UCX on "
+        "all nodes; an interface that is up; --mca pml ob1 --mca btl tcp,self as a test"
+    ),
+    sure="ucx_info -d; fi_info; ompi_info | grep -E 'pml|mtl|btl' on every node",
+    shows=(
+        "find_provider(170).........: OFI fi_getinfo() failure",
+        "[ndv2-1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on ndv2-1 selected pml ucx",
+        "ucp_context.c:1451 UCX  ERROR no usable transports/devices (asked rc on network:eth0 )",
+        "A requested component was not found, or was unable to be opened.  This",
+    ),
+    patterns=(
+        Pattern(
+            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
+            FAIL,
+            "libfabric offers MPI no network: no interface is up, FI_PROVIDER names one that is not there, or its "
+            "provider cannot do what MPI asks for",
+        ),
+        Pattern(
+            r"selected pml \w+, but peer .* selected pml",
+            FAIL,
+            "processes chose different layers of MPI: devices or builds differ between nodes; --mca pml NAME on all",
+        ),
+        Pattern(
+            r"requested component was not found",
+            FAIL,
+            "a component that the command asks for is not part of this MPI, or its libraries are missing on a host",
+        ),
+        Pattern(
+            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
+            r"available",
+            FAIL,
+            "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
+        ),
+        Pattern(
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
+            FAIL,
+            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
+        ),
+        Pattern(
+            r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",
+            FAIL,
+            "MPI does not start",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/openucx/ucx/issues/4224", "https://github.com/pmodels/mpich/issues/6612"),
 )
 COLLNET_FAILED = Card(
     id="collnet-failed",
@@ -317,6 +396,18 @@ TOPOLOGY_UNUSABLE = Card(
     sure="NCCL_TOPO_DUMP_FILE=topo.xml, then railgauge topo lint topo.xml",
     shows=("graph/topo.cc:300 NCCL WARN Could not find NET with id 3",),
     patterns=(
+        Pattern(
+            r"Could not read node #|(?:alt_rsmi|kfd).*(?:[Cc]ould not|[Ff]ailed to) (?:open|read)",
+            FAIL,
+            "RCCL cannot read a GPU in the kernel's list (KFD): a VM or container is given only some of the host's "
+            "GPUs, or not their device nodes",
+        ),
+        Pattern(
+            r"[Ff]ailed to find reverse path",
+            FAIL,
+            "one end of a link between GPUs is known, the other is not: this release is older than the GPUs (H100 "
+            "from NCCL 2.15, Blackwell from 2.25), or the job is not given all GPUs of the host",
+        ),
         Pattern(
             r"(?i:(?:^|/)graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"
             r"|\bnics?\b|\bxml"

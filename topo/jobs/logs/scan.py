@@ -30,6 +30,11 @@ OTHER = (
     rb"|already in use|worker process|process identifier|TCP connection|SIG(?:HUP|SEGV|TERM)|got signal|by signal"
     rb"|exited on signal|tion signal|ught signal|DUE TO|due to (?:time|pre)|victed|HIP |hip[A-Z]|Segm"
     rb"|emporarily|Address in|fault by|nable to |GPU Hang|less than desired|unreach|rror in|of bounds|died (?:or|unex)"
+    rb"|ommand not|rmission denied|execvp|redential|not enough|PMI|pmixp|selected pml|ted component|OFI "
+    rb"|no usable|active messages|is not available|INIT has|in internal_Init|lost communication|RegisterTask"
+    rb"|registration failed|service agent|distributed service|the rendezvous|joining a group|evice ordinal|num_gpus"
+    rb"|TOO_MANY|peer mapping|CONTAINED|nvlink or|reverse path|not read node|nvalid gid|recv fail|workers joined"
+    rb"|dialing"
     rb"|Transport retry|<warn>|rror:|\] [\w./+-]+:\d+ WARN |\] INFO %s)"
 )
 """The words of other programs, those of NCCL whose header was lost in copying, and the headers of 2.0 to 2.3, which did
