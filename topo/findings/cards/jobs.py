@@ -88,6 +88,11 @@ RANKS_MISSING = Card(
             "other numbers",
         ),
         Pattern(
+            r"Invalid rank requested|rank should be in the interval",
+            FAIL,
+            "a rank's number is not below the number of ranks: more processes were started than WORLD_SIZE says",
+        ),
+        Pattern(
             r"has already checked in|[Bb]ootstrap.*ranks? .*(?:twice|already)",
             FAIL,
             "two processes have one rank number",
@@ -141,7 +146,7 @@ LAUNCH_FAILED = Card(
             "the hosts have fewer slots than processes are wanted: slots=N in the host file, or HOST:N",
         ),
         Pattern(
-            r"PMI_KVS_Get returned -?\d|PMI2?_\w+ (?:failed|returned -)|pmixp_\w+.*timeout|PMIX\w* ERROR"
+            r"PMI_KVS_Get returned -?\d|PMI2?_\w+ (?:failed|returned -)|pmixp_\w+.*timeout"
             r"|PMIx_\w+.*(?:fail|rror)",
             FAIL,
             "the launcher's helpers could not exchange the addresses of ranks (PMI, PMIx): they do not reach each "
@@ -157,6 +162,63 @@ LAUNCH_FAILED = Card(
         ),
     ),
     links=("https://github.com/kubeflow/mpi-operator/issues/501", "https://github.com/NVIDIA/nccl-tests/issues/92"),
+)
+MPI_NETWORK_MISSING = Card(
+    id="mpi-network-missing",
+    title="MPI finds no network that it can use",
+    levels=(INFO, FAIL),
+    about=(
+        "MPI sends through UCX or libfabric. Which network these take depends on what they were built with, on the "
+        "interfaces and devices of the host, and on settings that leave too few. NCCL chooses its own network later."
+    ),
+    remedy=(
+        "unset UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER and --mca settings, or name what is there; one MPI and one UCX on "
+        "all nodes; an interface that is up; --mca pml ob1 --mca btl tcp,self as a test"
+    ),
+    sure="ucx_info -d; fi_info; ompi_info | grep -E 'pml|mtl|btl' on every node",
+    shows=(
+        "find_provider(170).........: OFI fi_getinfo() failure",
+        "[ndv2-1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on ndv2-1 selected pml ucx",
+        "ucp_context.c:1451 UCX  ERROR no usable transports/devices (asked rc on network:eth0 )",
+        "A requested component was not found, or was unable to be opened.  This",
+    ),
+    patterns=(
+        Pattern(
+            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
+            FAIL,
+            "libfabric offers MPI no network: no interface is up, FI_PROVIDER names one that is not there, or its "
+            "provider cannot do what MPI asks for",
+        ),
+        Pattern(
+            r"selected pml \w+, but peer .* selected pml",
+            FAIL,
+            "processes chose different layers of MPI: devices or builds differ between nodes; --mca pml NAME on all",
+        ),
+        Pattern(
+            r"requested component was not found",
+            FAIL,
+            "a component that the command asks for is not part of this MPI, or its libraries are missing on a host",
+        ),
+        Pattern(
+            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
+            r"available",
+            FAIL,
+            "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
+        ),
+        Pattern(
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
+            FAIL,
+            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
+        ),
+        Pattern(
+            r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",
+            FAIL,
+            "MPI does not start",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/openucx/ucx/issues/4224", "https://github.com/pmodels/mpich/issues/6612"),
 )
 LIBRARY_MIXED = Card(
     id="library-mixed",

@@ -155,7 +155,7 @@ RAIL_UNREACHABLE = Card(
         ),
         Pattern(
             r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)"
-            r"|ibv_create_ah\b.*failed",
+            r"|ibv_create_ah\b.*failed|[Uu]nable to create ah\b",
             FAIL,
             "a NIC has no route to the GID of its peer",
         ),

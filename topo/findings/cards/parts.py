@@ -91,7 +91,7 @@ RDMA_ACCESS_REFUSED = Card(
             "the peer's NIC could not finish an operation (status 11)",
         ),
         Pattern(
-            r"access violation|local work queue error|invalid request",
+            r"access violation work queue|local access violation|local work queue error",
             FAIL,
             "a NIC reports that a peer wanted memory that it may not access",
         ),
@@ -210,8 +210,13 @@ PLUGIN_FAILED = Card(
             "traffic from and to itself pass, in both directions, as EFA needs",
         ),
         Pattern(
+            r"fastsocket\.\w+:\d+ .*(?:incoming CPU|Maximum retry)",
+            INFO,
+            "the FastSocket plugin tries again: harmless where the connection follows",
+        ),
+        Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
-            r"|UCX  ?(?:ERROR|WARN|FATAL)"
+            r"|UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))"
             r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
@@ -226,63 +231,6 @@ PLUGIN_FAILED = Card(
             general=2,
         ),
     ),
-)
-MPI_NETWORK_MISSING = Card(
-    id="mpi-network-missing",
-    title="MPI finds no network that it can use",
-    levels=(INFO, FAIL),
-    about=(
-        "MPI sends through UCX or libfabric. Which network these take depends on what they were built with, on the "
-        "interfaces and devices of the host, and on settings that leave too few. NCCL chooses its own network later."
-    ),
-    remedy=(
-        "unset UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER and --mca settings, or name what is there; one MPI and one UCX on "
-        "all nodes; an interface that is up; --mca pml ob1 --mca btl tcp,self as a test"
-    ),
-    sure="ucx_info -d; fi_info; ompi_info | grep -E 'pml|mtl|btl' on every node",
-    shows=(
-        "find_provider(170).........: OFI fi_getinfo() failure",
-        "[ndv2-1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on ndv2-1 selected pml ucx",
-        "ucp_context.c:1451 UCX  ERROR no usable transports/devices (asked rc on network:eth0 )",
-        "A requested component was not found, or was unable to be opened.  This",
-    ),
-    patterns=(
-        Pattern(
-            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
-            FAIL,
-            "libfabric offers MPI no network: no interface is up, FI_PROVIDER names one that is not there, or its "
-            "provider cannot do what MPI asks for",
-        ),
-        Pattern(
-            r"selected pml \w+, but peer .* selected pml",
-            FAIL,
-            "processes chose different layers of MPI: devices or builds differ between nodes; --mca pml NAME on all",
-        ),
-        Pattern(
-            r"requested component was not found",
-            FAIL,
-            "a component that the command asks for is not part of this MPI, or its libraries are missing on a host",
-        ),
-        Pattern(
-            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
-            r"available",
-            FAIL,
-            "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
-        ),
-        Pattern(
-            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
-            FAIL,
-            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
-        ),
-        Pattern(
-            r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",
-            FAIL,
-            "MPI does not start",
-            general=1,
-            follows=True,
-        ),
-    ),
-    links=("https://github.com/openucx/ucx/issues/4224", "https://github.com/pmodels/mpich/issues/6612"),
 )
 COLLNET_FAILED = Card(
     id="collnet-failed",
@@ -365,24 +313,6 @@ SYSTEM_CALL_FAILED = Card(
             r"(?:open|read|retrieve|determine)|error reading|file descriptor)",
             FAIL,
             "a system call of NCCL failed",
-            general=2,
-        ),
-    ),
-)
-SOCKET_FAILED = Card(
-    id="socket-failed",
-    title="NCCL's sockets between ranks fail",
-    levels=(FAIL,),
-    about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
-    remedy="check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before",
-    sure="NCCL_DEBUG=INFO: 'Bootstrap : Using' of all ranks; railgauge cluster reach",
-    shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
-    patterns=(
-        Pattern(
-            r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
-            r"|network address|unique ?id|wrong magic)",
-            FAIL,
-            "NCCL's sockets between ranks fail",
             general=2,
         ),
     ),
