@@ -18,3 +18,9 @@ CHANNEL_GB_PER_S = 19.5
 PAIR_EFFICIENCY = 0.935  # of a GPU's links in an all-to-all (8 x A100, 8 GiB: 224 of 240 GB/s)
 PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple base latency
 PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers, launches taken off)
+# NVLS, by generation (2 Hopper, 3 Blackwell) where two figures stand: fitted to the all_reduce tables of one node in
+# the half of benchmarks/predict/published that sets constants (8 x H200 with NCCL 2.29.2; 8 x B200 with 2.27.5 to 2.29.2).
+NVLS_EFFICIENCY = {2: 0.833, 3: 0.675}  # of the links between GPUs and NVSwitches
+NVLS_US = {2: 6.0, 3: 18.0}  # before the first round
+NVLS_ROUNDS = 2.3  # of chunks on all channels and heads, which fill the pipeline
+NVLS_CHUNK_SHARE = {16 << 10: 0.54, 32 << 10: 0.74}  # of the bandwidth with chunks of so many bytes

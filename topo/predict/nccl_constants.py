@@ -50,3 +50,8 @@ MOST_THREADS = {Protocol.LL: 512, Protocol.LL128: 640, Protocol.SIMPLE: 512}
 THREADS_OVER_PCI = 256  # of a Simple ring no faster than one PCI Gen3 x16
 PCI_GB_PER_S = 12.0
 BYTES_A_THREAD = {Protocol.LL: 8, Protocol.LL128: 8, Protocol.SIMPLE: 64}  # fewer, and NCCL uses fewer channels
+
+
+def generation_of(sm: int) -> int:
+    """The row of a compute capability."""
+    return sum(sm >= first for first in GENERATIONS)

@@ -2,8 +2,8 @@
 """NCCL's own model: a latency and a bandwidth for each collective, algorithm and protocol, and the choice by them.
 
 Follows `ncclTopoTuneModel` and `ncclTopoGetAlgoTime` (src/graph/tuning.cc, NCCL 2.30) and `ncclGetAlgoInfo`
-(src/enqueue.cc) for ring and tree. NVLS, CollNet and PAT are left out: they need NVLink multicast, a switch that
-reduces, or one GPU a node.
+(src/enqueue.cc) for ring and tree, and for NVLS on one node (nvls.py). NVLS of several nodes, CollNet and PAT are left
+out: they need NVLink multicast on each node, a switch that reduces, or one GPU a node.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict import nccl_constants as nccl
+from railgauge.topo.predict import nvls
 from railgauge.topo.predict.plan import NodePlan
 
-RING, TREE = Algorithm.RING, Algorithm.TREE
+RING, TREE, NVLS = Algorithm.RING, Algorithm.TREE, Algorithm.NVLS
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
 WITH_TREE = (Collective.ALL_REDUCE,)
 FROM_ONE = (Collective.BROADCAST, Collective.REDUCE)
@@ -42,12 +43,21 @@ class AlgorithmChoice:
 
 def estimate(plan: NodePlan, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> Estimate:
     """Latency and bandwidth of one combination, for a size that does not count (`nccl_time_us` has the sizes)."""
+    if algorithm is NVLS:
+        return _nvls_estimate(plan, collective)
     steps = ring_steps(collective, plan.ranks)
     bandwidth = bus_gb_per_s(plan, algorithm, protocol)
     ratio = plan.ranks / steps if algorithm is RING else 0.5
     row = nccl.ORDER.index(protocol)
     latency = nccl.BASE_US[algorithm][row] + _steps_us(plan, collective, algorithm, protocol)
     return Estimate(latency_us=latency, gb_per_s=bandwidth * ratio)
+
+
+def _nvls_estimate(plan: NodePlan, collective: Collective) -> Estimate:
+    graph = nvls.graph_of(plan)
+    if graph is None:
+        raise ValueError("NVLS where there is none")
+    return Estimate(latency_us=nvls.nccl_latency_us(plan), gb_per_s=nvls.nccl_gb_per_s(plan, graph, collective))
 
 
 def ring_steps(collective: Collective, ranks: int) -> int:
@@ -59,11 +69,15 @@ def ring_steps(collective: Collective, ranks: int) -> int:
 
 def combinations(plan: NodePlan, collective: Collective, allowed: Allowed) -> list[tuple[Algorithm, Protocol]]:
     """The algorithms and protocols that may be used."""
-    algorithms = [one for one in (TREE, RING) if one is RING or collective in WITH_TREE]
+    algorithms = [
+        *([TREE] if collective in WITH_TREE else []),
+        RING,
+        *([NVLS] if nvls.may_run(plan, collective) else []),
+    ]
     return [
         (algorithm, protocol)
         for algorithm in algorithms
-        for protocol in nccl.ORDER
+        for protocol in ((SIMPLE,) if algorithm is NVLS else nccl.ORDER)
         if allowed.algorithm(collective, algorithm)
         and allowed.protocol(collective, protocol, trusted=ll128_is_trusted(plan, algorithm))
     ]
@@ -107,6 +121,8 @@ def channels_most(plan: NodePlan) -> int:
 
 def channels_used(plan: NodePlan, size: int, algorithm: Algorithm, protocol: Protocol) -> int:
     """The channels that NCCL runs for a size: fewer where the threads of all would have too little to do."""
+    if algorithm is NVLS:
+        return nvls.channels(plan)
     threads = nccl.MOST_THREADS[protocol]
     ring = plan.graphs.ring
     if (algorithm, protocol) == (RING, SIMPLE) and len(ring.channels) * ring.gb_per_s_intra <= nccl.PCI_GB_PER_S:
@@ -161,7 +177,7 @@ def most_ll(plan: NodePlan) -> float:
 
 def generation(plan: NodePlan) -> int:
     """The row of the GPUs' generation in the tables of nccl_constants."""
-    return sum(plan.sms[0] >= first for first in nccl.GENERATIONS)
+    return nccl.generation_of(plan.sms[0])
 
 
 def _steps_us(plan: NodePlan, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> float:

@@ -37,11 +37,12 @@ class Algorithm(StrEnum):
     each peer. `recursive_doubling` and `recursive_halving` double the peers, or halve the data, in every step;
     `hierarchical` is within each host, then across hosts, then within each host; `zero-copy` works on the callers'
     arrays themselves, if ranks reach each other's memory; `copy-engine` likewise, with the GPUs' copy engines instead
-    of kernels.
+    of kernels. `nvls` is NCCL's alone: NVSwitches multicast and reduce.
     """
 
     RING = "ring"
     TREE = "tree"
+    NVLS = "nvls"
     DIRECT = "direct"
     ONE_SHOT = "one-shot"
     TWO_SHOT = "two-shot"

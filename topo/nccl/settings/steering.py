@@ -22,6 +22,7 @@ MEANING = levels.MEANING | {
     "NCCL_MAX_NCHANNELS": "the maximum number of channels",
     "NCCL_MIN_NRINGS": "an older name of NCCL_MIN_NCHANNELS",
     "NCCL_MAX_NRINGS": "an older name of NCCL_MAX_NCHANNELS",
+    "NCCL_NVLS_ENABLE": "0: no NVLink multicast (NVLS); else where the GPUs have it",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
     "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
 }
@@ -32,12 +33,14 @@ class Steering:
     """The values of the settings; the defaults are NCCL's.
 
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
+    nvls: whether NVLink multicast may be used.
     """
 
     levels: Levels = field(default_factory=Levels)
     cross_nic: int = CROSS_IF_BETTER
     min_channels: int = 0
     max_channels: int = NCCL_CHANNELS
+    nvls: bool = True
 
 
 def read_steering(settings: Mapping[str, str]) -> Steering:
@@ -49,6 +52,7 @@ def read_steering(settings: Mapping[str, str]) -> Steering:
         cross_nic=_cross_nic(settings),
         min_channels=max(0, min(NCCL_CHANNELS, least)),
         max_channels=max(1, min(NCCL_CHANNELS, most)),
+        nvls=parameter(settings, "NCCL_NVLS_ENABLE", 1) != 0,
     )
 
 
