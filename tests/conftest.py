@@ -7,6 +7,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+DRIVER = Path("/dev/nvidiactl")
+GPU_TESTS = Path(__file__).parent / "gpu"
+
 # An example that takes long says how busy the machine is; what hangs is ended by pytest's timeout. Every run draws
 # other examples, so a run takes few.
 hypothesis.settings.register_profile("railgauge", deadline=None, max_examples=30)
@@ -25,6 +28,13 @@ def pytest_addoption(parser):
         metavar="DIR",
         help="NCCL's recorded answers (*.json; default: ../shared/golden where that is); tests/golden has our own",
     )
+
+
+@pytest.fixture(autouse=True)
+def _gpus_for_their_tests_alone(request, monkeypatch):
+    """On a machine with GPUs, tests elsewhere than in tests/gpu have none: they expect host memory."""
+    if DRIVER.exists() and GPU_TESTS not in request.path.parents:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
 @pytest.fixture

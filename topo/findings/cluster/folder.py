@@ -42,7 +42,10 @@ def node_files(folder: str) -> tuple[NodeFile, ...]:
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
     except OSError as error:
-        raise InputError(f"cannot read it: {error.strerror or error}", folder) from error
+        why = f"cannot read it: {error.strerror or error}"
+        if folder.startswith("@"):
+            why = f"one machine, not a folder of captures: railgauge check --from {folder}"
+        raise InputError(why, folder) from error
     found: dict[str, str] = {}
     for ending in ENDINGS:
         for name in names:

@@ -48,6 +48,8 @@ def test_a_folder_without_nodes_and_none_at_all_are_errors(tmp_path):
         node_files(str(tmp_path))
     with pytest.raises(InputError, match="No such file"):
         node_files(str(tmp_path / "none"))
+    with pytest.raises(InputError, match="one machine, not a folder of captures: railgauge check --from @dgx-h100"):
+        node_files("@dgx-h100")
 
 
 def test_of_two_files_of_a_node_the_capture_counts(tmp_path):
