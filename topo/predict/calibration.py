@@ -23,4 +23,6 @@ PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers,
 NVLS_EFFICIENCY = {2: 0.833, 3: 0.675}  # of the links between GPUs and NVSwitches
 NVLS_US = {2: 6.0, 3: 18.0}  # before the first round
 NVLS_ROUNDS = 2.3  # of chunks on all channels and heads, which fill the pipeline
+NVLS_NET_US = 10.0  # a step between nodes and back
+NVLS_NET_EFFICIENCY = 0.93
 NVLS_CHUNK_SHARE = {16 << 10: 0.54, 32 << 10: 0.74}  # of the bandwidth with chunks of so many bytes

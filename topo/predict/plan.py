@@ -9,7 +9,7 @@ from railgauge.topo.nccl.paths.paths import Paths
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.nccl.settings.steering import Steering
 from railgauge.topo.predict.fabric import ONE_SWITCH, Fabric
-from railgauge.topo.predict.nvls_constants import NEWEST, Release
+from railgauge.topo.predict.release import NEWEST, Release
 
 DEFAULTS = Steering()
 
@@ -19,8 +19,8 @@ class NodePlan:
     """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
-    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release` of NCCL; `datatype` and `redop` by
-    nccl-tests' names: NVLS depends on them.
+    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release`
+    of NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them.
     """
 
     system: System
