@@ -28,3 +28,17 @@ def parse_release(text: str) -> Release:
         raise UsageError(f"NCCL release {text!r}: expected a form like 2.28.9")
     major, minor, patch = found.groups()
     return int(major), int(minor), LAST if patch is None else int(patch)
+
+
+def known_release(text: str | None) -> Release:
+    """The release that is installed, or the newest where that is unknown or not a release."""
+    try:
+        return parse_release(text) if text else NEWEST
+    except UsageError:
+        return NEWEST
+
+
+def release_text(release: Release) -> str:
+    """A release as NCCL writes it."""
+    major, minor, patch = release
+    return f"{major}.{minor}" if patch == LAST else f"{major}.{minor}.{patch}"

@@ -142,11 +142,19 @@ def planned(machine: Machine, nodes: int = 1) -> "NodePlan":
     """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
     from railgauge.topo.channels.graph import Policy
     from railgauge.topo.predict.plan import NodePlan
+    from railgauge.topo.predict.release import known_release
     from railgauge.topo.predict.search import search
 
     denied = machine.denied
     graphs = search(machine.system, nodes=nodes, policy=Policy.NCCL, steering=machine.steering, denied=denied)
-    return NodePlan(system=machine.system, table=machine.paths, graphs=graphs, nodes=nodes, steering=machine.steering)
+    return NodePlan(
+        system=machine.system,
+        table=machine.paths,
+        graphs=graphs,
+        nodes=nodes,
+        steering=machine.steering,
+        release=known_release(machine.sources.nccl),
+    )
 
 
 def _forecast(machine: Machine, nodes: int) -> "Forecast":
