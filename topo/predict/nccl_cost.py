@@ -6,7 +6,7 @@ from dataclasses import replace
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import calibration, nvls, pat
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, TREE, estimate, ring_steps, tree_share
+from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, TREE, estimate, generation, ring_steps, tree_share
 from railgauge.topo.predict.network import far_us
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import NodePlan
@@ -25,12 +25,13 @@ def _cost(passing: Passing, collective: Collective, size: int, algorithm: Algori
     if algorithm in (NVLS, NVLS_TREE):
         return nvls.cost(plan, collective, size, algorithm)
     model = estimate(plan, collective, algorithm, protocol)
-    latency = model.latency_us * calibration.STEP_SCALE[protocol]
+    row = generation(plan)
+    latency = model.latency_us * calibration.STEP_SCALE[protocol][row]
     if algorithm in COLLNET:
         return Cost(latency_us=latency, transfer_us=size / (1e3 * model.gb_per_s))
     times = 2 if algorithm is TREE else ring_steps(collective, plan.ranks) / plan.ranks
     passed = passing.gb_per_s(RING if algorithm is PAT else algorithm, protocol)
-    bandwidth = passed / times * calibration.EFFICIENCY[protocol]
+    bandwidth = passed / times * calibration.EFFICIENCY[protocol][row]
     if algorithm is TREE:
         bandwidth *= tree_share(size, protocol)
     elif algorithm is PAT:

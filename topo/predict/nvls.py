@@ -87,22 +87,24 @@ def chunk_bytes(plan: NodePlan, graph: NvlsGraph, size: int) -> int:
 
 def cost(plan: NodePlan, collective: Collective, size: int, algorithm: Algorithm) -> Cost:
     """The time of `size` bytes: at the speed of their chunks, and the rounds that fill the pipeline."""
-    graph = existing(plan)
+    graph, several = existing(plan), plan.nodes > 1
     chunk = chunk_bytes(plan, graph, size)
-    filling = calibration.NVLS_ROUNDS * min(size, graph.heads * channels(plan) * chunk)
+    rounds = calibration.NVLS_TREE_ROUNDS if several else calibration.NVLS_ROUNDS
+    filling = rounds * min(size, graph.heads * channels(plan) * chunk)
     moved = size / calibration.NVLS_CHUNK_SHARE.get(chunk, 1.0) + filling
     within = moved / (1e3 * gb_per_s_within(plan, graph, collective))
     latency = calibration.NVLS_US[generation_of(plan.sms[0])]
-    if plan.nodes == 1:
+    if not several:
         return Cost(latency_us=latency, transfer_us=within)
-    steps = tree_levels(plan) if algorithm is NVLS_TREE else 1
+    steps = 2 * tree_levels(plan) if algorithm is NVLS_TREE else 1
     between = size / (1e3 * gb_per_s_between(plan, graph, algorithm))
     return Cost(latency_us=latency + steps * calibration.NVLS_NET_US, transfer_us=max(within, between))
 
 
 def gb_per_s_within(plan: NodePlan, graph: NvlsGraph, collective: Collective) -> float:
     """The algorithm bandwidth of large sizes within a node: a calibrated share of what the links pass."""
-    return fullest(plan, graph, collective).gb_per_s * calibration.NVLS_EFFICIENCY[generation_of(plan.sms[0])]
+    beside = calibration.NVLS_TREE_EFFICIENCY if plan.nodes > 1 else 1.0
+    return fullest(plan, graph, collective).gb_per_s * calibration.NVLS_EFFICIENCY[generation_of(plan.sms[0])] * beside
 
 
 def gb_per_s_between(plan: NodePlan, graph: NvlsGraph, algorithm: Algorithm) -> float:

@@ -16,6 +16,7 @@ from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest, of_steps
 from railgauge.topo.predict.nccl_cost import launch_us
+from railgauge.topo.predict.nccl_model import generation
 from railgauge.topo.predict.plan import NodePlan
 
 
@@ -29,8 +30,8 @@ def pair_cost(plan: NodePlan, collective: Collective, size: int) -> Cost:
     far = plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
     share = max(within(plan, collective).share, between(plan, collective).share / spine_share(plan, collective))
     return Cost(
-        latency_us=start + calibration.PEER_US * peers + far,
-        transfer_us=size * share / calibration.PAIR_EFFICIENCY / 1e3,
+        latency_us=start + calibration.PEER_US * peers * plan.per_thread + far,
+        transfer_us=size * share / calibration.PAIR_EFFICIENCY[generation(plan)] / 1e3,
     )
 
 
