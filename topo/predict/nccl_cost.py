@@ -6,7 +6,18 @@ from dataclasses import replace
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import calibration, nvls, pat
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, TREE, estimate, generation, ring_steps, tree_share
+from railgauge.topo.predict.nccl_model import (
+    COLLNET,
+    NVLS,
+    NVLS_TREE,
+    PAT,
+    RING,
+    TREE,
+    estimate,
+    generation,
+    ring_steps,
+    tree_share,
+)
 from railgauge.topo.predict.network import far_us
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import NodePlan

@@ -30,6 +30,11 @@ from railgauge.topo.predict.search import search
 SMALL = 1 << 20  # below it times are mostly latency
 PEAK = 8 << 30  # the size of a figure that is stated without one
 WORST = 12
+SIMPLE_OVER_EFA = (
+    2,
+    19,
+    0,
+)  # EFA's plugin of the years before set NCCL_PROTO=simple on p4d (aws-ofi-nccl, platform-aws.c)
 NO_COLLNET = "NCCL_COLLNET_ENABLE"  # set by habit: no table has a network that reduces
 
 
@@ -40,7 +45,7 @@ def main() -> None:
     parser.add_argument("-o", metavar="FILE", help="write a line of JSON for each row there")
     arguments = parser.parse_args()
     tables = [table for table in read() if arguments.half in (None, half(table.source))]
-    results = [result for number, table in enumerate(tables) if not missing(table) for result in compare(table)]
+    results = [result for table in tables if not missing(table) for result in compare(table)]
     if arguments.rows:
         print(*(row_text(result) for result in results), sep="\n")
     print(*summary(results), *left_out(tables), sep="\n")
@@ -107,6 +112,8 @@ def settings_of(table: PublishedTable) -> dict[str, str]:
     """The settings of a table that a prediction takes; without NVLS if it is known to have taken no part."""
     found = dict(text.split("=", 1) for text in table.settings if "=" in text)
     kept = {name: value for name, value in found.items() if name in MEANING and name != NO_COLLNET}
+    if (table.machine.cloud or "").startswith("p4d") and known_release(table.release) < SIMPLE_OVER_EFA:
+        kept.setdefault("NCCL_PROTO", "Simple")
     return kept | ({"NCCL_NVLS_ENABLE": "0"} if table.nvls is False else {})
 
 

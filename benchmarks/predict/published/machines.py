@@ -21,7 +21,8 @@ ARM = 'arch="arm64"'
 SWITCHED = '<nvlink target="fffffff:ff:ff.0" count="{}" tclass="0x068000"/>'
 MNNVL, SOCKETS = "mnnvl", "sockets"
 GPUDIRECT = ("infiniband", "roce", "efa", "slingshot", "tcpx", "tcpxo")
-LATENCY_US = {"efa": 75.0}  # as the plugin reports it (aws-ofi-nccl, platform-aws.c)
+LATENCY_US = {"efa": 15.5}  # of a message, as AWS announced it for EFA in 2019
+WHOLE = {"nvswitch": 8}  # GPUs of a whole node, of which some may take no part; 4 of others
 
 
 class Gpu(NamedTuple):
@@ -102,21 +103,26 @@ def listed_nics(table: PublishedTable) -> Nics:
         name, _, value = setting.partition("=")
         if name == "NCCL_IB_HCA" and value and not value.startswith("^"):
             count = min(count, len(value.split(",")))
-    if count > machine.gpus_per_node:
-        return Nics(machine.gpus_per_node, rate * count // machine.gpus_per_node)
-    return Nics(count, rate)
+    whole = whole_node(machine)
+    return Nics(whole, rate * count // whole) if count > whole else Nics(count, rate)
+
+
+def whole_node(machine: PublishedMachine) -> int:
+    """The GPUs of a node, with those that took no part."""
+    if machine.network == MNNVL:
+        return machine.gpus_per_node * machine.nodes
+    return max(machine.gpus_per_node, WHOLE.get(machine.fabric, 4)) if machine.nodes > 1 else machine.gpus_per_node
 
 
 def described(machine: PublishedMachine, nics: Nics) -> str:
     """The XML of a node."""
     gpu = GPUS[machine.gpu.split("-")[0]]
-    whole = machine.gpus_per_node * (machine.nodes if machine.network == MNNVL else 1)
-    groups = _groups(whole, nics.count)
+    groups = _groups(whole_node(machine), nics.count)
     sockets = [groups[: (len(groups) + 1) // 2], groups[(len(groups) + 1) // 2 :]]
     latency = LATENCY_US.get(machine.network or "", 0.0)
     text = ""
     for number, held in enumerate(sockets):
-        inside = "".join(_switch(bus, machine, gpu, gpus, nets, nics, latency, whole) for bus, gpus, nets in held)
+        inside = "".join(_switch(bus, machine, gpu, gpus, nets, nics, latency) for bus, gpus, nets in held)
         text += f'<cpu numaid="{number}" {gpu.cpu}>{inside}</cpu>'
     return f'<system version="1">{text}</system>'
 
@@ -131,18 +137,18 @@ def _groups(gpus: int, nics: int) -> list[tuple[int, range, range]]:
     ]
 
 
-def _switch(
-    bus: int, machine: PublishedMachine, gpu: Gpu, gpus: range, nets: range, nics: Nics, latency: float, whole: int
-) -> str:
+def _switch(bus: int, machine: PublishedMachine, gpu: Gpu, gpus: range, nets: range, nics: Nics, latency: float) -> str:
     domain, low = divmod(bus, 256)
+    used = machine.gpus_per_node * (machine.nodes if machine.network == MNNVL else 1)
     inside = "".join(
         _device(
             _bus_id(number),
             "0x030200",
             gpu,
-            f'<gpu dev="{number}" sm="{gpu.sm}" rank="{number}" gdr="1">{_nvlinks(machine, gpu, number, whole)}</gpu>',
+            f'<gpu dev="{number}" sm="{gpu.sm}" rank="{number}" gdr="1">{_nvlinks(machine, gpu, number, used)}</gpu>',
         )
         for number in gpus
+        if number < used
     )
     inside += "".join(
         _device(
@@ -157,14 +163,12 @@ def _switch(
     return _device(f"{domain:04x}:{low:02x}:00.0", "0x060400", gpu, inside)
 
 
-def _nvlinks(machine: PublishedMachine, gpu: Gpu, number: int, whole: int) -> str:
+def _nvlinks(machine: PublishedMachine, gpu: Gpu, number: int, used: int) -> str:
     if machine.fabric == "nvswitch":
         return SWITCHED.format(gpu.nvlinks)
-    others = [other for other in range(whole) if other != number]
-    links = 12 if machine.fabric == "nvlink-bridge" else gpu.nvlinks // max(1, len(others))
-    return "".join(
-        f'<nvlink target="{_bus_id(other)}" count="{links}" tclass="0x030200"/>' for other in others
-    )
+    others = [other for other in range(used) if other != number]
+    links = 12 if machine.fabric == "nvlink-bridge" else gpu.nvlinks // max(1, whole_node(machine) - 1)
+    return "".join(f'<nvlink target="{_bus_id(other)}" count="{links}" tclass="0x030200"/>' for other in others)
 
 
 def _bus_id(number: int) -> str:
