@@ -13,13 +13,13 @@ LAUNCH_NEXT_US = 3.7  # each further GPU that the same thread launches on (8 x A
 # By protocol and generation (Volta and older, Ampere, Hopper, Blackwell).
 STEP_SCALE = {  # factor on NCCL's latencies
     Protocol.LL: (1.05, 1.05, 1.05, 1.55),
-    Protocol.LL128: (1.2, 1.2, 1.1, 1.05),
-    Protocol.SIMPLE: (1.25, 1.25, 1.2, 2.0),
+    Protocol.LL128: (1.2, 1.3, 1.1, 1.05),
+    Protocol.SIMPLE: (1.25, 1.4, 1.2, 2.0),
 }
 EFFICIENCY = {  # factor on NCCL's bandwidths
-    Protocol.LL: (1.0, 1.0, 1.0, 1.0),
-    Protocol.LL128: (0.97, 0.97, 0.95, 0.87),
-    Protocol.SIMPLE: (0.97, 0.97, 0.97, 0.94),
+    Protocol.LL: (1.0, 0.9, 1.0, 1.0),
+    Protocol.LL128: (0.97, 0.92, 0.95, 0.87),
+    Protocol.SIMPLE: (0.97, 0.96, 0.97, 0.94),
 }
 # Throughput of one channel if few run. Between 2 H200 14 passed 253 GB/s, between 4 of them 16 passed 319, of
 # which EFFICIENCY is a part; other GPUs are assumed equal.

@@ -12,8 +12,8 @@ from railgauge.topo.channels.graph import Graph
 from railgauge.topo.nccl.graph.model import PATH_TYPES
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
-from railgauge.topo.predict import nccl_constants as nccl
 from railgauge.topo.predict import collnet, nvls, pat
+from railgauge.topo.predict import nccl_constants as nccl
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.release import Since, since
 
