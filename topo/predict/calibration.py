@@ -25,6 +25,7 @@ EFFICIENCY = {  # factor on NCCL's bandwidths
 # which EFFICIENCY is a part; other GPUs are assumed equal.
 CHANNEL_GB_PER_S = 19.5
 PAIR_EFFICIENCY = (0.935, 0.935, 0.85, 0.72)  # of a GPU's links in an all-to-all, by generation
+PAIR_NET_EFFICIENCY = 0.935  # of the ways to NICs
 PAIR_US = 8.0  # before the first message of an exchange in pairs
 PEER_US = 0.7  # each peer of each GPU that the thread drives: it enqueues the messages one by one
 # NVLS, by generation (2 Hopper, 3 Blackwell) where two figures stand.

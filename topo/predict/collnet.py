@@ -2,7 +2,7 @@
 """CollNet: a network that reduces (SHARP), through a plugin; NCCL's own figures for it, and the time that it takes.
 
 Direct: each GPU exchanges with every head of its node over NVSwitches, and heads with the network. Chain: along a chain
-of the node's GPUs, both ways. All-reduce only: the other collectives need an extension of the plugin. No published
+of the node's GPUs and back. All-reduce alone: the other collectives need an extension of the plugin. No published
 result is at hand, so that the time is NCCL's own figure. Source: src/graph/tuning.cc, NCCL v2.18.3-1 to v2.30.7-1.
 """
 

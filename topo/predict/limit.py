@@ -12,6 +12,7 @@ from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest
 from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, channels_most, ring_steps
 from railgauge.topo.predict.network import spine_share
+from railgauge.topo.predict.nvls_graph import fullest
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import NodePlan
 
@@ -67,7 +68,7 @@ class CollectiveLimits:
     def _of_nvls(self, algorithm: Algorithm) -> Limit:
         """The bottleneck of NVLS: NVLinks, or on several nodes the ways to NICs or the spines."""
         plan, graph = self._plan, nvls.existing(self._plan)
-        within = nvls.fullest(plan, graph, self._collective)
+        within = fullest(plan, graph, self._collective)
         if plan.nodes == 1 or nvls.gb_per_s_within(plan, graph, self._collective) <= nvls.gb_per_s_between(
             plan, graph, algorithm
         ):
@@ -155,7 +156,7 @@ def _steps(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> str:
     if algorithm is NVLS:
         return "a multicast step" if plan.nodes == 1 else "a multicast step within each node + one through the network"
     if algorithm is PAT:
-        return f"{_levels(plan)} steps between nodes, and {plan.ranks} ranks to serve"
+        return f"{_levels(plan)} steps between nodes, and a part for each of {plan.ranks} ranks"
     if algorithm in COLLNET:
         return f"2 x {plan.per_node - 1} steps within a node + one through the network"
     return in_turn(ring_steps(collective, plan.ranks))

@@ -71,9 +71,9 @@ def slows_as_tree(plan: NodePlan, algorithm: Algorithm) -> bool:
 
 
 def channels(plan: NodePlan) -> int:
-    """How many channels run, at any size (`nvlsChannels`)."""
+    """How many channels run, at any size; NCCL_MAX_NCHANNELS does not count (`nvlsChannels`)."""
     rows = nvls.CHANNELS if plan.nodes == 1 else nvls.CHANNELS_OF_NODES
-    return min(since(rows, plan.release)[generation_of(plan.sms[0])], plan.steering.max_channels)
+    return since(rows, plan.release)[generation_of(plan.sms[0])]
 
 
 def chunk_bytes(plan: NodePlan, graph: NvlsGraph, size: int) -> int:

@@ -37,7 +37,7 @@ class Steering:
     """The values of the settings; the defaults are NCCL's.
 
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
-    nvls: whether NVLink multicast may be used; collnet: whether a network that reduces is; pat: 0, 1 or 2 as in MEANING.
+    nvls, collnet: whether NVLink multicast and a network that reduces may be used; pat: 0, 1 or 2 as in MEANING.
     """
 
     levels: Levels = field(default_factory=Levels)
