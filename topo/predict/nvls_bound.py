@@ -27,7 +27,7 @@ def nvls_bound(plan: NodePlan) -> Bound:
     """
     switches = {node.id for node in plan.system.kind(NodeKind.NVS)}
     out = [link for link in switch_links(plan) if link.target in switches]
-    evenly = {link: 1 / (plan.per_node + 1) for link in out}
+    evenly = dict.fromkeys(out, 1 / (plan.per_node + 1))
     least = min(out, key=lambda link: link.gb_per_s)
     proofs = [
         (evenly, "NVLinks: each GPU sends all data, and a head its part again"),

@@ -7,6 +7,7 @@ from typing import Any
 from railgauge.topo.nccl.graph.ends import named
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.nvls_bound import nvls_found
+from railgauge.topo.predict.nvls_graph import NvlsGraph
 from railgauge.topo.predict.plan import NodePlan
 
 DIGITS = 4
@@ -18,12 +19,17 @@ def nvls_lines(plan: NodePlan, names: Mapping[str, str]) -> list[str]:
     if found is None:
         return []
     graph, bound = found
-    speeds = f"{graph.gb_per_s_intra:g}" if plan.nodes == 1 else f"{graph.gb_per_s_intra:g}/{graph.gb_per_s_inter:g}"
     busbw = bound.gb_per_s * Collective.ALL_REDUCE.factor(plan.ranks)
     return [
-        f"nvls: {graph.heads} heads x {speeds} GB/s, with NVLink multicast",
+        f"{nvls_heads(plan, graph)}, with NVLink multicast",
         f"  all_reduce: at most {bound.gb_per_s:.4g} GB/s ({busbw:.4g} busbw) by {named(bound.why, names)}",
     ]
+
+
+def nvls_heads(plan: NodePlan, graph: NvlsGraph) -> str:
+    """The heads, and what each has within a node and between nodes."""
+    between = f"/{graph.gb_per_s_inter:g}" if plan.nodes > 1 else ""
+    return f"nvls: {graph.heads} heads x {graph.gb_per_s_intra:g}{between} GB/s"
 
 
 def nvls_record(plan: NodePlan) -> dict[str, Any] | None:

@@ -10,11 +10,13 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.comparison import ForecastComparison
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
 from railgauge.topo.predict.limit import Limit
+from railgauge.topo.predict.nvls import existing
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.release import NEWEST, release_text
+from railgauge.topo.render.nvls import nvls_heads
 
 NVLS = (Algorithm.NVLS, Algorithm.NVLS_TREE)
-MULTICAST = "# nvls assumes NVLink multicast, as CUDA reports it; without it: --set NCCL_NVLS_ENABLE=0"
+MULTICAST = "# nvls needs NVLink multicast, which is assumed; without it: --set NCCL_NVLS_ENABLE=0"
 LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
 LEAST_USEFUL = ("algbw", "old algo", "proto", "channels", "old time", "algo", "limit")
@@ -105,7 +107,8 @@ def _header(found: Forecast) -> list[str]:
         levels = fabric.levels(plan.nics, plan.nodes)
         text += f"; fabric {fabric.kind}, {levels} level{'s' * (levels > 1)} of {fabric.radix} ports"
         text += f", oversubscribed {fabric.oversubscription:g} to 1" * (levels > 1)
-    return [text, *(_graph(plan, name) for name in ("ring", "tree"))]
+    heads = [f"# {nvls_heads(plan, existing(plan))}"] if _by_nvls(found) else []
+    return [text, *(_graph(plan, name) for name in ("ring", "tree")), *heads]
 
 
 def _graph(plan: NodePlan, name: str) -> str:
@@ -125,7 +128,11 @@ def _notes(found: Forecast) -> list[str]:
     plan = found.plan
     if plan.on_host:
         return ["# CPU costs are those of one measured machine; traffic between nodes is as planned"]
-    return [MULTICAST] if any(row.algorithm in NVLS for row in found.rows) else []
+    return [MULTICAST] if _by_nvls(found) else []
+
+
+def _by_nvls(found: Forecast) -> bool:
+    return any(row.algorithm in NVLS for row in found.rows)
 
 
 DIGITS = 4
