@@ -205,16 +205,25 @@ class _Shape:
         from railgauge.topo.channels import graph_file
         from railgauge.topo.channels.group import group_of
         from railgauge.topo.nccl.graph.peer_status import denied_pairs
+        from railgauge.topo.nccl.graph.system import build_system
         from railgauge.topo.nccl.paths.paths import paths
         from railgauge.topo.nccl.settings.steering import read_steering
+        from railgauge.topo.predict.nvlink_domain import domain_nodes, joined
         from railgauge.topo.predict.plan import NodePlan
         from railgauge.topo.predict.search import search
 
         steering = read_steering(self.settings)
-        system = open_system(machine, self.ranks, self.device)
+        nodes = self.nodes or 1
+        domain = 1
+        if graph is None and self.ranks is None and steering.mnnvl:
+            domain = domain_nodes(machine.sources.gpus, nodes, self.release)
+        if domain > 1:
+            system = build_system(joined(machine.running, domain))
+        else:
+            system = open_system(machine, self.ranks, self.device)
+        nodes //= domain
         denied = denied_pairs(system, machine.reader)
         table = paths(system, p2p=p2p, levels=steering.levels, denied=denied)
-        nodes = self.nodes or 1
         if graph is None:
             graphs = search(system, nodes=nodes, policy=self.policy, steering=steering, p2p=p2p, denied=denied)
         else:
@@ -230,6 +239,7 @@ class _Shape:
             fabric=self.fabric,
             per_thread=self.per_thread,
             release=self.release,
+            domain=domain,
             datatype=self.call[0],
             redop=self.call[1],
         )

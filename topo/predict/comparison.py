@@ -47,7 +47,7 @@ class ForecastComparison:
             *self._chosen(),
             *self._left_out(),
         ]
-        return f"{self.after.plan.nodes}-node {self.after.collective} {size_text(new.size)}: {'; '.join(parts)}"
+        return f"{self.after.plan.machines}-node {self.after.collective} {size_text(new.size)}: {'; '.join(parts)}"
 
     def _chosen(self) -> list[str]:
         """The new algorithm."""

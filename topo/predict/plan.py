@@ -19,8 +19,9 @@ class NodePlan:
     """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
-    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release`
-    of NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them.
+    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release` of
+    NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them. `domain`: how many machines are one node for
+    NCCL, by an NVLink domain (nvlink_domain.py); the System has them all.
     """
 
     system: System
@@ -34,6 +35,7 @@ class NodePlan:
     release: Release = NEWEST
     datatype: str = "float"
     redop: str = "sum"
+    domain: int = 1
 
     @property
     def per_node(self) -> int:
@@ -44,6 +46,11 @@ class NodePlan:
     def ranks(self) -> int:
         """Ranks of all nodes."""
         return self.per_node * self.nodes
+
+    @property
+    def machines(self) -> int:
+        """Nodes as an operator counts them."""
+        return self.nodes * self.domain
 
     @property
     def parts(self) -> int:

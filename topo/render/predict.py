@@ -17,6 +17,7 @@ from railgauge.topo.render.nvls import nvls_heads
 
 NVLS = (Algorithm.NVLS, Algorithm.NVLS_TREE)
 MULTICAST = "# nvls needs NVLink multicast, which is assumed; without it: --set NCCL_NVLS_ENABLE=0"
+DOMAIN = "of an NVLink domain are one for NCCL (MNNVL); without it: --set NCCL_MNNVL_ENABLE=0"
 LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
 LEAST_USEFUL = ("algbw", "old algo", "proto", "channels", "old time", "algo", "limit")
@@ -101,14 +102,15 @@ def _fitting(columns: Sequence[_Column], width: int | None) -> tuple[list[_Colum
 def _header(found: Forecast) -> list[str]:
     plan, fabric = found.plan, found.plan.fabric
     kind = "host ranks" if plan.on_host else "GPUs"
-    text = f"# {found.collective}: {plan.ranks} {kind}, {plan.nodes} {'node' if plan.nodes == 1 else 'nodes'}"
+    text = f"# {found.collective}: {plan.ranks} {kind}, {plan.machines} {'node' if plan.machines == 1 else 'nodes'}"
     text += f"; NCCL {release_text(plan.release)}" if plan.release != NEWEST and not plan.on_host else ""
     if plan.nodes > 1:
         levels = fabric.levels(plan.nics, plan.nodes)
         text += f"; fabric {fabric.kind}, {levels} level{'s' * (levels > 1)} of {fabric.radix} ports"
         text += f", oversubscribed {fabric.oversubscription:g} to 1" * (levels > 1)
+    domain = [f"# {plan.domain} nodes {DOMAIN}"] if plan.domain > 1 else []
     heads = [f"# {nvls_heads(plan, existing(plan))}"] if _by_nvls(found) else []
-    return [text, *(_graph(plan, name) for name in ("ring", "tree")), *heads]
+    return [text, *domain, *(_graph(plan, name) for name in ("ring", "tree")), *heads]
 
 
 def _graph(plan: NodePlan, name: str) -> str:
@@ -144,7 +146,8 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
     return {
         "collective": str(found.collective),
         "ranks": found.plan.ranks,
-        "nodes": found.plan.nodes,
+        "nodes": found.plan.machines,
+        "nvlink_domain": found.plan.domain,
         "device": "cpu" if found.plan.on_host else "cuda",
         "nccl": None if found.plan.on_host else release_text(found.plan.release),
         "datatype": found.plan.datatype,

@@ -3,7 +3,7 @@
 
 NCCL's parameters: NCCL_CROSS_NIC (`ncclParamCrossNic`), NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS with their older
 names (`ncclMinNchannels`, `ncclMaxNchannels` of src/graph/connect.cc, 2.30), NCCL_NVLS_ENABLE, NCCL_COLLNET_ENABLE and
-NCCL_PAT_ENABLE, which steer the choice of an algorithm.
+NCCL_PAT_ENABLE, which steer the choice of an algorithm, and NCCL_MNNVL_ENABLE.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ MEANING = levels.MEANING | {
     "NCCL_NVLS_ENABLE": "0: no NVLink multicast (NVLS); else where the GPUs have it",
     "NCCL_COLLNET_ENABLE": "1: the network reduces (CollNet), through a plugin such as SHARP's",
     "NCCL_PAT_ENABLE": "0: no PAT; 1: PAT; 2: PAT with one rank a node",
+    "NCCL_MNNVL_ENABLE": "0: nodes of one NVLink domain are several; else one",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
     "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
 }
@@ -37,7 +38,8 @@ class Steering:
     """The values of the settings; the defaults are NCCL's.
 
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
-    nvls, collnet: whether NVLink multicast and a network that reduces may be used; pat: 0, 1 or 2 as in MEANING.
+    nvls, collnet, mnnvl: whether NVLink multicast, a network that reduces, and NVLinks between nodes may be used. pat:
+    0, 1 or 2 as in MEANING.
     """
 
     levels: Levels = field(default_factory=Levels)
@@ -47,6 +49,7 @@ class Steering:
     nvls: bool = True
     collnet: bool = False
     pat: int = PAT_IF_ALONE
+    mnnvl: bool = True
 
 
 def read_steering(settings: Mapping[str, str]) -> Steering:
@@ -61,6 +64,7 @@ def read_steering(settings: Mapping[str, str]) -> Steering:
         nvls=parameter(settings, "NCCL_NVLS_ENABLE", 1) != 0,
         collnet=parameter(settings, "NCCL_COLLNET_ENABLE", 0) == 1,
         pat=parameter(settings, "NCCL_PAT_ENABLE", PAT_IF_ALONE),
+        mnnvl=parameter(settings, "NCCL_MNNVL_ENABLE", 1) != 0,
     )
 
 
