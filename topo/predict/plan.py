@@ -20,8 +20,8 @@ class NodePlan:
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
     with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release` of
-    NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them. `domain`: how many machines are one node for
-    NCCL, by an NVLink domain (nvlink_domain.py); the System has them all.
+    NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them. `domain`: how many machines are one node
+    for NCCL, by an NVLink domain (nvlink_domain.py); the System has them all.
     """
 
     system: System
