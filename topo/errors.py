@@ -147,9 +147,14 @@ def _lacks(error: BaseException) -> str:
 
 
 def _address_space() -> int:
-    """Bytes of address space in use. A module or codec that finds no room there fails with any kind of error."""
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[0]) * resource.getpagesize()
+    """Bytes of address space in use. A module or codec that finds no room there fails with any kind of error: this one
+    asks for none, not even a file object's lock.
+    """
+    statm = os.open("/proc/self/statm", os.O_RDONLY)
+    try:
+        return int(os.read(statm, 256).split()[0]) * resource.getpagesize()
+    finally:
+        os.close(statm)
 
 
 def _place(error: BaseException) -> str:

@@ -281,12 +281,12 @@ T = TypeVar("T")
 
 
 def opened(rank: int | None, open_it: Callable[[], T]) -> T:
-    """What `open_it` opens of a peer's memory; a peer that has just died is a lost peer, not an absent device.
+    """What `open_it` opens of a peer's memory; the error of one that has just died names it.
 
     `rank` is the peer, None when it may be any.
     """
     try:
         return open_it()
-    except UnavailableError as error:
+    except PeerLostError as error:
         whose = "a rank's" if rank is None else f"rank {rank}'s"
         raise PeerLostError(f"{whose} shared memory cannot be opened: {error}", rank) from None

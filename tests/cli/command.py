@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from multiprocessing.context import ForkServerProcess as Fork
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -48,8 +49,7 @@ def railgauge(*args: str, timeout: float = HANGS_AFTER_S, **env: str) -> subproc
         out, err = Path(folder, "out"), Path(folder, "err")
         out.touch()
         err.touch()
-        process = SERVER.Process(target=forked.run, args=(args, os.getcwd(), environ, str(out), str(err)))
-        process.start()
+        process = start_fork(args, os.getcwd(), environ, out, err)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
@@ -58,6 +58,13 @@ def railgauge(*args: str, timeout: float = HANGS_AFTER_S, **env: str) -> subproc
         status = process.exitcode
         process.close()
         return subprocess.CompletedProcess(command(*args), status, out.read_text(), err.read_text())
+
+
+def start_fork(args: Sequence[str], folder: str, environ: Mapping[str, str], out: Path | str, err: Path | str) -> Fork:
+    """Start the command line in a fork, with stdout and stderr in two files that are there."""
+    process = SERVER.Process(target=forked.run, args=(args, folder, environ, str(out), str(err)))
+    process.start()
+    return process
 
 
 @contextlib.contextmanager

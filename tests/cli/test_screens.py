@@ -6,11 +6,11 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import termios
+from multiprocessing.connection import wait
 
 import pytest
-from tests.cli.command import clean_environment, command
+from tests.cli.command import clean_environment, railgauge, start_fork
 from tests.patience import HANGS_AFTER_S
 from tests.topo.findings.cluster.fleets import usual, write
 
@@ -44,20 +44,14 @@ def on_terminal(arguments, columns, folder):
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = clean_environment(TERM="xterm-256color")
-    pipes = {"stdin": follower, "stdout": follower, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command(*arguments), env=environment, cwd=folder, **pipes) as process:
-        os.close(follower)
-        shown = b""
-        while True:
-            try:
-                data = os.read(leader, 65536)
-            except OSError:  # Linux: the other side is closed
-                break
-            if not data:
-                break
-            shown += data
-        os.close(leader)
-        process.wait(timeout=HANGS_AFTER_S)
+    process = start_fork(arguments, str(folder), environment, os.ttyname(follower), os.devnull)
+    shown, ended = b"", False
+    while not ended:
+        ended = leader not in wait([leader, process.sentinel], HANGS_AFTER_S)
+        shown += b"" if ended else os.read(leader, 65536)
+    os.close(leader)
+    os.close(follower)
+    process.join(HANGS_AFTER_S)
     return COLOUR.sub("", shown.decode()).replace("\r\n", "\n")
 
 
@@ -108,10 +102,9 @@ DROPS = ("gdr check", "cluster check --table", "topo show --view matrix", "graph
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_no_line_is_wider_than_the_terminal_and_no_word_is_cut(name, places):
-    whole = subprocess.run(
-        command(*SCREENS[name]), env=clean_environment(), cwd=places, capture_output=True, text=True, check=False
-    ).stdout
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_cut(name, places, monkeypatch):
+    monkeypatch.chdir(places)
+    whole = railgauge(*SCREENS[name]).stdout
     assert whole
     for columns in WIDTHS:
         shown = on_terminal(SCREENS[name], columns, places)

@@ -68,7 +68,10 @@ def test_every_page_is_in_one_of_the_folders():
 
 def test_pages_that_code_and_prose_name_are_there():
     listed = subprocess.run(
-        ["git", "grep", "-hoIE", r"docs/[A-Za-z/-]+\.(md|svg)"], cwd=ROOT, capture_output=True, text=True
+        ["git", "grep", "-hoIE", r"docs/[A-Za-z/-]+\.(md|svg)", "--", ":!*.jsonl"],  # data may cite other projects
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     if listed.returncode == 128:
         pytest.skip("not a git checkout")

@@ -81,6 +81,8 @@ class StoreServer:
         self._selector = selectors.DefaultSelector()
         self._bell, self._ear = socket.socketpair()
         self._stopped = False
+        self.error: Exception | None = None
+        """What ended it, if that was no request of its owner."""
         self._thread = threading.Thread(target=self._serve, name="store-server", daemon=True)
 
     def start(self) -> None:
@@ -134,6 +136,7 @@ class StoreServer:
                         self._accept(key.fileobj)  # type: ignore[arg-type]  # a socket, as all are
                 self._look_at_clock()
         except Exception as error:  # its clients see their connections closed
+            self.error = error
             self._complaints.log(f"the store has ended: {described(error)}")
         finally:
             for sock in (*self._listeners, self._ear, *(client.sock for client in self._clients)):

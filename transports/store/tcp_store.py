@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from railgauge.topo.errors import PeerLostError, UsageError, WaitTimeoutError
+from railgauge.topo.errors import PeerLostError, RunError, UsageError, WaitTimeoutError
 from railgauge.transports.store import torch_wire as wire
 from railgauge.transports.store.connection import StoreConnection, connect
 from railgauge.transports.store.store import DEFAULT_TIMEOUT, Store, as_key, as_value, check_pairs, late
@@ -184,12 +184,15 @@ class TCPStore(Store):
             if self._closed:
                 raise UsageError("the store is closed")
             connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = self._connect()
         try:
+            if connection is None:
+                connection = self._connect()
             yield connection
-        except BaseException:
-            self._let_go(connection)
+        except BaseException as error:
+            if connection:
+                self._let_go(connection)
+            if isinstance(error, RunError) and self._server and self._server.error:
+                raise self._server.error from None  # why the server of this process does not answer
             raise
         with self._lock:
             if not self._closed:

@@ -9,7 +9,7 @@ kilobytes) are thinned to the rows nearest to powers of two and of the root of t
 import hashlib
 import json
 import pathlib
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 TABLES = pathlib.Path(__file__).with_name("tables.jsonl")
 
@@ -72,6 +72,6 @@ def half(source: str) -> Literal["set", "judge"]:
     return "set" if hashlib.sha256(source.encode()).digest()[0] % 2 == 0 else "judge"
 
 
-def _table(fields: dict) -> PublishedTable:
+def _table(fields: dict[str, Any]) -> PublishedTable:
     rows = [PublishedRow(*row) for row in fields["rows"]]
     return PublishedTable(**{**fields, "machine": PublishedMachine(**fields["machine"]), "rows": rows})

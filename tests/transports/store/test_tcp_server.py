@@ -119,9 +119,14 @@ def test_a_store_that_ends_by_an_error_says_so_and_closes_its_connections(monkey
     def nothing_fits(*_):
         raise MemoryError
 
-    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
+    with (
+        TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store,
+        TCPStore("127.0.0.1", store.port, timeout=LONG) as other,
+    ):
         monkeypatch.setattr(tcp_server.StoreServer, "_answer", nothing_fits)
         with pytest.raises(PeerLostError):
+            other.get("key")
+        with pytest.raises(MemoryError):
             store.get("key")
     assert "the store has ended: out of memory" in caplog.text
     assert "Traceback" not in capfd.readouterr().err

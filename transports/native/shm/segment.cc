@@ -143,7 +143,11 @@ std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
   const auto [pid, peer_fd, size, inode] = described(descriptor);
   std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(peer_fd);
   int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) throw system_error("opening the shared memory of process " + std::to_string(pid));
+  if (fd < 0) {
+    const bool gone = errno == ENOENT;  // it has just died
+    const Error error = system_error("opening the shared memory of process " + std::to_string(pid));
+    throw Error(gone ? ErrorCode::kPeerLost : error.code(), error.what());
+  }
   const struct stat status = status_of(fd);
   // A shorter one would end this process by SIGBUS.
   if (status.st_ino != inode || status.st_size < static_cast<off_t>(size)) {

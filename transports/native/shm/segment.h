@@ -19,9 +19,9 @@ class Segment {
   // transparent_hugepage is advise, within_size or always), and on the NUMA node of this thread's
   // cores. Throws Error(kSystem).
   static std::unique_ptr<Segment> create_resident(std::size_t size);
-  // A peer's segment, by its descriptor(). Throws Error(kSystem) when it cannot be reached (another
-  // pid namespace, another user, the process is gone) and Error(kInvalid) when it is not the one
-  // described.
+  // A peer's segment, by its descriptor(). Throws Error(kPeerLost) when the process is gone,
+  // Error(kSystem) when it cannot be reached or mapped (another user, too little address space),
+  // Error(kInvalid) when it is not the one described (another pid namespace).
   static std::unique_ptr<Segment> open(const std::string& descriptor);
   // The process that made the segment of a descriptor. Throws Error(kInvalid).
   static int owner(const std::string& descriptor);
