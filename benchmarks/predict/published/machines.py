@@ -51,7 +51,7 @@ GPUS = {
 class Nics(NamedTuple):
     """NICs of a node as NCCL counts them."""
 
-    count: int
+    per_node: int
     gb_s: int
 
 
@@ -117,7 +117,7 @@ def whole_node(machine: PublishedMachine) -> int:
 def described(machine: PublishedMachine, nics: Nics) -> str:
     """The XML of a node."""
     gpu = GPUS[machine.gpu.split("-")[0]]
-    groups = _groups(whole_node(machine), nics.count)
+    groups = _groups(whole_node(machine), nics.per_node)
     sockets = [groups[: (len(groups) + 1) // 2], groups[(len(groups) + 1) // 2 :]]
     latency = LATENCY_US.get(machine.network or "", 0.0)
     text = ""
