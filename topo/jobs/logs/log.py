@@ -232,14 +232,11 @@ class Log:
     def _take(self, line: LogLine) -> None:
         if line.level:
             self.messages += 1
-        if line.host:
+        via = "via" in line.text and self.connections.read(line.text, line.host, self._comm(line))
+        stated = via or (line.level != "WARN" and self._facts(line))
+        if line.host and (stated or line.level == "WARN"):  # where ranks cut into a line others are the ends of names
             self.hosts[line.host] = None
-        if "via" in line.text:
-            comm = self._threads.get((line.host, line.pid, line.thread), "")
-            if self.connections.read(line.text, line.host, comm):
-                return
-        stated = line.level != "WARN" and self._facts(line)
-        if not (stated and line.level == "INFO"):
+        if not (via or (stated and line.level == "INFO")):
             self._error(line)
 
     def _facts(self, line: LogLine) -> bool:

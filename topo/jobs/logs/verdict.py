@@ -82,7 +82,8 @@ def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
         return "no" if chosen == {"Socket"} else "chosen" if "Socket" not in chosen else "partly"
     if any("IB" in devices for devices in log.devices.values()):
         return "found"
-    return "no" if log.without_rdma else "unknown"
+    sockets = any("Socket" in devices for devices in log.devices.values())  # looked for where there is no RDMA
+    return "no" if sockets or log.without_rdma else "unknown"
 
 
 def _rdma_words(log: Log, rdma: str, *, network: bool) -> str:
