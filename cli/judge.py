@@ -19,7 +19,6 @@ from railgauge.cli.machine_options import (
     Set,
     open_machine,
     output,
-    settings_in_force,
 )
 from railgauge.cli.output import document, print_json, print_lines, write_text
 from railgauge.topo.errors import InputError, UsageError
@@ -63,6 +62,7 @@ def judge(
         srun all_reduce_perf -b 8 -e 8G -f 2 | railgauge judge - --from live
     """
     from railgauge.topo.jobs.judge.known import judge_beside
+    from railgauge.topo.nccl.settings.steering import MEANING, parse_settings
     from railgauge.topo.render.findings import Detail
     from railgauge.topo.render.judge import judge_document, judge_lines
 
@@ -72,7 +72,7 @@ def judge(
     tables = _tables(files)
     named = source is not None or save is not None
     machine = open_machine(source, gpus, save=save) if named else None
-    settings = settings_in_force(machine, sets) if machine else {}
+    settings = parse_settings(sets or [], MEANING)
     judged = [judge_beside(table, machine, nodes=nodes or 0, settings=settings) for table in tables]
     if picture is not None:
         _draw(picture, judged)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of nccl-tests or rccl-tests as a result of a run, which later runs are compared with."""
+"""A table of nccl-tests or rccl-tests as a result of a run, which later runs are compared with; and a result as a
+table, which is judged.
+"""
 
 from railgauge.collectives.device import Device
 from railgauge.collectives.document import SCHEMA, RunDocument
@@ -8,7 +10,7 @@ from railgauge.collectives.measure import Row, Timing
 from railgauge.collectives.result_file import MOST_BYTES
 from railgauge.topo.errors import UsageError
 from railgauge.topo.files.input_file import read_bytes
-from railgauge.topo.jobs.tables.table import Measurement, TableRow
+from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, TableRow
 from railgauge.topo.jobs.tables.tables import read_tables
 from railgauge.topo.nccl.settings.algorithm import Collective
 
@@ -66,3 +68,37 @@ def _timing(size: int, way: Measurement) -> Timing | None:
         return None
     algbw = size / way.time_us / 1e3
     return Timing(time_us=way.time_us, algbw_gb_per_s=algbw, busbw_gb_per_s=way.busbw_gb_per_s, wrong=way.wrong)
+
+
+def table_of(result: RunDocument) -> MeasuredTable:
+    """The table that a run of a collective prints."""
+    return MeasuredTable(
+        program=Program.RAILGAUGE,
+        release="",
+        library=result.of_nccl.version if result.of_nccl else "",
+        test=f"{result.collective}_perf",
+        collective=Collective(result.collective),
+        ranks=result.ranks,
+        nodes=result.nodes,
+        rows=tuple(
+            TableRow(
+                size=row.bytes,
+                out_of_place=_measured(row.out_of_place),
+                in_place=_measured(row.in_place),
+                dtype=row.dtype,
+                redop=row.redop,
+                root=row.root,
+            )
+            for row in result.rows
+        ),
+        complete=True,
+    )
+
+
+def _measured(timing: Timing) -> Measurement:
+    return Measurement(
+        time_us=timing.time_us,
+        algbw_gb_per_s=timing.algbw_gb_per_s,
+        busbw_gb_per_s=timing.busbw_gb_per_s,
+        wrong=timing.wrong,
+    )

@@ -29,15 +29,7 @@ def judge_lines(one: JudgedTable) -> Iterator[Line]:
         *([f"NCCL {table.library}"] if table.library else []),
     ]
     yield line(", ".join(parts))
-    if one.reached is None:
-        yield line("  no bus bandwidth in the table")
-        return
-    text = f"  reached {one.reached:.4g} GB/s busbw up to {size_text(one.curve[-1].size)}"
-    if (forecast := one.forecast_reached) is not None:
-        text += f"; forecast {forecast:.4g}"
-    if one.bound is not None:
-        text += f"; bound of rings and trees {one.bound:.4g}"
-    yield line(text)
+    yield line(f"  {reached_text(one) or 'no bus bandwidth in the table'}")
     if one.departs:
         more = f" to {size_text(one.departs[-1])}" if len(one.departs) > 1 else ""
         yield line(f"  below three quarters of the forecast: {size_text(one.departs[0])}{more}")
@@ -45,6 +37,16 @@ def judge_lines(one: JudgedTable) -> Iterator[Line]:
         explain = f"; railgauge explain {cause.id}" if cause.id else ""
         at = f"would reach {by_size[one.curve[-1].size]:.4g} GB/s" if by_size else "often"
         yield line(f"  {at}: {cause.what} ({cause.sure}{explain})")
+
+
+def reached_text(one: JudgedTable) -> str:
+    """The figure of the largest sizes beside forecast and bound; "" without one."""
+    if one.reached is None:
+        return ""
+    text = f"reached {one.reached:.4g} GB/s busbw up to {size_text(one.curve[-1].size)}"
+    if (forecast := one.forecast_reached) is not None:
+        text += f"; forecast {forecast:.4g}"
+    return text if one.bound is None else f"{text}; bound {one.bound:.4g}"
 
 
 def _table(one: JudgedTable) -> dict[str, Any]:

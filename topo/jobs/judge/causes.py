@@ -15,13 +15,11 @@ from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
+from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
 from railgauge.topo.jobs.judge.curve import Sized, apart, reached
+from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
-from railgauge.topo.nccl.settings.algorithm import Collective
-from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.forecast import forecast, nccl_rows
-from railgauge.topo.predict.planned import planned
 
 FITS = 0.35
 """log2 of a ratio: a cause explains a curve to 27 %; forecasts of healthy machines are no nearer to all that is
@@ -60,47 +58,34 @@ class FittingCause(NamedTuple):
 
 
 def fitting(
-    curve: list[Sized],
-    machine: Machine,
-    nodes: int,
-    collective: Collective,
-    settings: Mapping[str, str],
-    per_thread: int,
+    curve: list[Sized], machine: Machine, run: MeasuredRun, in_force: Mapping[str, str] = NOTHING
 ) -> list[FittingCause]:
-    """The causes whose forecast the curve follows, the nearest first."""
-    sizes = [one.size for one in curve]
-    healthy = apart(curve, predicted(machine, nodes, collective, sizes, settings, per_thread))
+    """The causes whose forecast the curve follows, the nearest first. `in_force`: settings on the machine that the run
+    may have had.
+    """
+    healthy = apart(curve, run.predicted(machine))
     found = []
-    for cause, variant, changed in _variants(machine, nodes):
+    for cause, variant, changed in _variants(machine, run, in_force):
         with suppress(Error):
-            by_size = predicted(variant, nodes, collective, sizes, {**settings, **changed}, per_thread)
+            by_size = run.predicted(variant, changed)
             found.append(FittingCause(cause, apart(curve, by_size), by_size))
     found.sort(key=lambda one: one.apart)
     best = found[0].apart if found else 0.0
     most = min(FITS, BETTER * healthy, max(NEAR * best, best + 0.05))
     named = [one for one in found if one.apart <= most][:MOST]
-    if not named and nodes > 1 and reached(curve) < SOCKETS_REACH:
+    if not named and run.nodes > 1 and reached(curve) < SOCKETS_REACH:
         return [FittingCause(SOCKETS, math.inf, {})]
     return named
 
 
-def predicted(
-    machine: Machine,
-    nodes: int,
-    collective: Collective,
-    sizes: list[int],
-    settings: Mapping[str, str],
-    per_thread: int,
-) -> dict[int, float]:
-    """The forecast by size in GB/s of bus bandwidth, under other settings than the machine's."""
-    plan = replace(planned(machine, nodes, settings), per_thread=per_thread)
-    rows = forecast(plan, collective, sizes, read_allowed(settings), nccl_rows).rows
-    return {row.size: row.busbw_gb_per_s for row in rows}
-
-
-def _variants(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, Machine, dict[str, str]]]:
-    yield from ((cause, machine, settings) for cause, settings in _settings(nodes))
-    for cause, sets, drops in _edits(machine, nodes):
+def _variants(
+    machine: Machine, run: MeasuredRun, in_force: Mapping[str, str]
+) -> Iterator[tuple[PossibleCause, Machine, Mapping[str, str]]]:
+    if in_force:
+        texts = ", ".join(f"{name}={value}" for name, value in sorted(in_force.items()))
+        yield PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env"), machine, in_force
+    yield from ((cause, machine, settings) for cause, settings in _settings(run.nodes))
+    for cause, sets, drops in _edits(machine, run.nodes):
         with suppress(Error):
             yield cause, replace(machine, topology=edited(machine.running, sets, drops)), {}
 

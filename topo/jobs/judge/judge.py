@@ -8,16 +8,19 @@ from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLATEAU_EARLY, UNIT_MISTAKEN
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.judge.causes import FittingCause, fitting, predicted
+from railgauge.topo.jobs.judge.causes import FittingCause, fitting
 from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
 from railgauge.topo.jobs.judge.departures import dips, plateau
+from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, ranks_of, run_of
 from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.steering import MEANING
 from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.predict.nvls_bound import nvls_found
 from railgauge.topo.predict.search import search
 
-NO_SETTINGS: Mapping[str, str] = {}
 GOOD, AWFUL = 0.75, 1 / 3
 """Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
 
@@ -63,23 +66,28 @@ def judge(
     machine: Machine | None,
     why_no_machine: str = "",
     nodes: int = 0,
-    settings: Mapping[str, str] = NO_SETTINGS,
+    settings: Mapping[str, str] = NOTHING,
+    in_force: Mapping[str, str] | None = None,
 ) -> JudgedTable:
-    """Judge a table beside its machine, one of `nodes` equal ones (default: as the table counts hosts, else 1).
+    """Judge a table beside its machine, one of `nodes` equal ones (default: as the table counts hosts or ranks).
 
-    settings: those of NCCL that the run was made under, whose effect is no fault.
+    settings: those of NCCL that the forecast assumes. in_force: those that the run had (default: the machine's), which
+    are a cause where they make it slow.
     """
     curve = measured(table)
     forecast, bound, why = None, None, why_no_machine
     causes: tuple[FittingCause, ...] = ()
-    count = nodes or table.nodes or 1
+    if machine is not None and not machine.system.gpus:
+        machine, why = None, "the machine has no GPUs"
     if curve and machine is not None and table.collective is not None:
-        sizes, per_thread = [one.size for one in curve], table.per_thread or 1
         try:
-            forecast = predicted(machine, count, table.collective, sizes, settings, per_thread)
-            bound = _bound(machine, count)
+            run = run_of(table, table.collective, curve, machine, nodes, settings)
+            machine = ranks_of(machine, table, run.nodes)
+            forecast = run.predicted(machine)
+            bound = _bound(machine, run)
             if _share(curve, forecast) < GOOD:
-                causes = tuple(fitting(curve, machine, count, table.collective, settings, per_thread))
+                had = machine.settings if in_force is None else in_force
+                causes = tuple(fitting(curve, machine, run, _steering(had, settings)))
         except Error as error:
             why = str(error)
     return JudgedTable(
@@ -95,10 +103,19 @@ def judge(
     )
 
 
-def _bound(machine: Machine, nodes: int) -> float | None:
-    """What no rings or trees exceed, in GB/s."""
-    graph = search(machine.system, nodes=nodes, policy=Policy.BEST, denied=machine.denied).ring
-    return graph.bound.gb_per_s if graph.bound else None
+def _steering(had: Mapping[str, str], assumed: Mapping[str, str]) -> dict[str, str]:
+    """The settings that change channels and are not assumed."""
+    return {name: value for name, value in had.items() if name in MEANING and assumed.get(name) != value}
+
+
+def _bound(machine: Machine, run: MeasuredRun) -> float | None:
+    """What neither rings and trees nor NVLS exceed, in GB/s of bus bandwidth."""
+    graph = search(machine.system, nodes=run.nodes, policy=Policy.BEST, denied=machine.denied).ring
+    bounds = [graph.bound.gb_per_s] if graph.bound else []
+    plan = run.plan(machine)
+    if bounds and run.collective is Collective.ALL_REDUCE and (nvls := nvls_found(plan)):
+        bounds.append(nvls[1].gb_per_s * run.collective.factor(plan.ranks))
+    return max(bounds, default=None)
 
 
 def _share(curve: list[Sized], forecast: dict[int, float]) -> float:

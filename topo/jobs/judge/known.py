@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from railgauge.topo.jobs.judge.judge import NO_SETTINGS, JudgedTable, judge
+from railgauge.topo.jobs.judge.judge import JudgedTable, judge
+from railgauge.topo.jobs.judge.measured_run import NOTHING
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine, load_machine
 
@@ -40,11 +41,16 @@ def named_machine(table: MeasuredTable) -> tuple[str, str]:
 
 
 def judge_beside(
-    table: MeasuredTable, machine: Machine | None, *, nodes: int = 0, settings: Mapping[str, str] = NO_SETTINGS
+    table: MeasuredTable,
+    machine: Machine | None,
+    *,
+    nodes: int = 0,
+    settings: Mapping[str, str] = NOTHING,
+    in_force: Mapping[str, str] | None = None,
 ) -> JudgedTable:
     """Judge a table beside a machine, or without one beside that which its heading names."""
     why = ""
     if machine is None:
         name, why = named_machine(table)
         machine = load_machine(f"@{name}") if name else None
-    return judge(table, machine, why, nodes, settings)
+    return judge(table, machine, why, nodes, settings, in_force)

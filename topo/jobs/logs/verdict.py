@@ -68,7 +68,10 @@ def _judged(log: Log, machine: "Machine | None") -> tuple["JudgedTable", ...]:
     from railgauge.topo.jobs.judge.known import judge_beside
 
     nodes = max(log.nodes.values(), default=0)
-    return tuple(judge_beside(table, machine, nodes=table.nodes or nodes) for table in log.outputs.tables)
+    had = {name: next(iter(values)) for name, values in log.settings.items() if len(values) == 1}
+    return tuple(
+        judge_beside(table, machine, nodes=table.nodes or nodes, in_force=had or None) for table in log.outputs.tables
+    )
 
 
 def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:

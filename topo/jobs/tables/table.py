@@ -20,6 +20,7 @@ class Program(StrEnum):
     MSCCLPP = "mscclpp"
     PARAM = "PARAM"
     INSPECTOR = "NCCL Inspector"
+    RAILGAUGE = "railgauge run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

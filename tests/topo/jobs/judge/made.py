@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables made of forecasts: what a machine would measure if the model were right."""
 
-from railgauge.topo.jobs.judge.causes import predicted
+from railgauge.topo.jobs.judge.measured_run import MeasuredRun
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, TableRow
 
 SIZES = [1 << power for power in range(3, 34)]
@@ -9,7 +9,8 @@ SIZES = [1 << power for power in range(3, 34)]
 
 def curve_of(machine, nodes, collective, settings=None, *, share=1.0):
     """Bus bandwidth in GB/s by size, a share of the forecast."""
-    found = predicted(machine, nodes, collective, SIZES, settings or {}, 1)
+    run = MeasuredRun(collective=collective, sizes=tuple(SIZES), nodes=nodes, settings=settings or {})
+    found = run.predicted(machine)
     return {size: share * by for size, by in found.items()}
 
 
