@@ -44,7 +44,7 @@ def test_a_machine_has_the_gpus_and_nics_of_its_table(table):
     assert len(system.gpus) * nodes_of(table.machine) == table.ranks
     if nodes_of(table.machine) > 1:
         assert system.nets
-        assert table.machine.sku or len(system.nets) == listed_nics(table).count
+        assert table.machine.sku or len(system.nets) == listed_nics(table).per_node
 
 
 def test_what_is_left_out_is_named_and_no_faulty_machine_judges():
