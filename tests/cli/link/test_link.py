@@ -33,7 +33,9 @@ SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
 
 def link(*args, status=0, **env):
     done = railgauge("link", *args, **{"NCCL_SOCKET_IFNAME": "lo"} | env)
-    slow = status == 0 and done.returncode == 1 and "railgauge link:" not in done.stderr  # which a busy machine can make of it
+    slow = (
+        status == 0 and done.returncode == 1 and "railgauge link:" not in done.stderr
+    )  # which a busy machine can make of it
     assert done.returncode == status or slow, done.stderr
     return done
 
@@ -58,7 +60,9 @@ def test_a_matrix_for_each_transport_and_quantity():
         assert [cells[rank][rank] for rank in range(3)] == ["-"] * 3
         assert all(float(cell) > 0 for row, line in enumerate(cells) for at, cell in enumerate(line) if row != at)
     assert "of the predicted" in out
-    assert re.search(r"slow-link: rank \d - rank \d: SHM: bandwidth: .* the predicted|PASS .*slow-link|UNKNOWN slow-link", out)
+    assert re.search(
+        r"slow-link: rank \d - rank \d: SHM: bandwidth: .* the predicted|PASS .*slow-link|UNKNOWN slow-link", out
+    )
 
 
 def test_unknown_counts_where_it_is_asked_for():

@@ -77,6 +77,7 @@ def judge(
     curve = measured(table)
     forecast, bound, why = None, None, why_no_machine
     causes: tuple[FittingCause, ...] = ()
+    network = ""
     if machine is not None and not machine.system.gpus:
         machine, why = None, "the machine has no GPUs"
     if curve and machine is not None and table.collective is not None:
@@ -88,6 +89,7 @@ def judge(
             if _share(curve, forecast) < GOOD:
                 had = machine.settings if in_force is None else in_force
                 causes = tuple(fitting(curve, machine, run, _steering(had, settings)))
+                network = _network(machine, run, reached(curve))
         except Error as error:
             why = str(error)
     return JudgedTable(
@@ -99,7 +101,7 @@ def judge(
         causes=causes,
         departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
         why_no_forecast="" if forecast else why,
-        findings=tuple(_findings(table, curve, forecast, bound, causes, why)),
+        findings=tuple(_findings(table, curve, forecast, bound, causes, network, why)),
     )
 
 
@@ -118,6 +120,14 @@ def _bound(machine: Machine, run: MeasuredRun) -> float | None:
     return max(bounds, default=None)
 
 
+def _network(machine: Machine, run: MeasuredRun, busbw: float) -> str:
+    """What each NIC of a node carries when the ranks pass data on in rings or trees: compare it with perftest."""
+    nics = len(machine.system.nets)
+    if run.nodes < 2 or not nics or run.collective.in_pairs:
+        return ""
+    return f" (about {busbw / nics:.3g} GB/s for each of {nics} NICs)"
+
+
 def _share(curve: list[Sized], forecast: dict[int, float]) -> float:
     return reached(curve) / reached([Sized(one.size, forecast[one.size]) for one in curve])
 
@@ -128,6 +138,7 @@ def _findings(
     forecast: dict[int, float] | None,
     bound: float | None,
     causes: tuple[FittingCause, ...],
+    network: str,
     why: str,
 ) -> Iterator[Finding]:
     yield from of_table(table)
@@ -136,7 +147,7 @@ def _findings(
     if forecast is None:
         yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), f"no forecast to compare with: {why}", fix=False)
     else:
-        yield _number(table, curve, forecast, bound, causes)
+        yield _number(table, curve, forecast, bound, causes, network)
         if early := plateau(curve, forecast):
             message = f"{early.gb_per_s:.4g} GB/s from {size_text(early.size)} on; the forecast goes on growing there"
             yield PLATEAU_EARLY.finding(Level.WARN, subject(table), message, evidence={"size": early.size})
@@ -152,6 +163,7 @@ def _number(
     forecast: dict[int, float],
     bound: float | None,
     causes: tuple[FittingCause, ...],
+    network: str,
 ) -> Finding:
     share, now = _share(curve, forecast), reached(curve)
     top = reached([Sized(one.size, forecast[one.size]) for one in curve])
@@ -161,7 +173,7 @@ def _number(
         message = f"{now:.4g} is {share:.2g} times the forecast of {top:.4g} GB/s at {size}: Gb/s, not GB/s"
         return UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence=evidence)
     level = Level.PASS if share >= GOOD else Level.WARN if share >= AWFUL else Level.FAIL
-    message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s"
+    message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s{network}"
     if causes:
         message += "; it fits: " + "; or ".join(one.cause.what for one in causes)
     return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)
