@@ -4,13 +4,26 @@
 from collections.abc import Iterable
 
 from railgauge.topo.files.lines import whole_lines
+from railgauge.topo.jobs.tables.documents import Documents
+from railgauge.topo.jobs.tables.inspector import InspectorReader
+from railgauge.topo.jobs.tables.mscclpp import MscclppReader
+from railgauge.topo.jobs.tables.nccl_documents import NcclTestsDocuments
 from railgauge.topo.jobs.tables.nccl_tests import NcclTestsReader
+from railgauge.topo.jobs.tables.nvbandwidth import NvbandwidthReader
+from railgauge.topo.jobs.tables.osu import OsuReader
+from railgauge.topo.jobs.tables.param import ParamReader
+from railgauge.topo.jobs.tables.perftest import PerftestReader
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.jobs.tables.text_line import text_line
 
+BEFORE = 1 << 16
+"""Bytes of an earlier block that are read with the first one that has a word of a format: a heading may be in them."""
+BLANKS, NEAR_BEGIN = b"    ", 96
+"""What a row that a message of NCCL cuts into has near its beginning, and most such messages have not."""
+
 
 def read_tables(source: str | bytes | Iterable[bytes]) -> list[MeasuredTable]:
-    """The tables of a text, or of a file's blocks (of any size), in the order in which they begin. Never raises."""
+    """The tables of a text, or of the blocks of a file in any sizes, in the order in which they begin. Never raises."""
     if isinstance(source, str):
         source = source.encode(errors="replace")
     tables = Tables()
@@ -20,23 +33,39 @@ def read_tables(source: str | bytes | Iterable[bytes]) -> list[MeasuredTable]:
 
 
 class Tables:
-    """Tables out of a file, block by block; blocks before the first word of a format are not split into lines."""
+    """Tables out of a file, by blocks of whole lines; blocks before the first word of a format are not split."""
 
     def __init__(self) -> None:
-        self._readers = (NcclTestsReader(),)
+        matrices, mscclpp = NvbandwidthReader(), MscclppReader()
+        self._texts = (NcclTestsReader(), matrices, PerftestReader(), OsuReader(), mscclpp, ParamReader())
+        self._objects = (InspectorReader(), NcclTestsDocuments(), matrices, mscclpp)
+        self._readers = tuple(dict.fromkeys((*self._texts, *self._objects)))
+        self._documents = Documents()
         self._number = 0
-        self._open = False
+        self._begun = False
+        self._before = b""
 
     def take(self, block: bytes) -> None:
-        """Take in lines."""
-        lines = block.count(b"\n")
-        self._open = self._open or any(word in block for reader in self._readers for word in reader.words)
-        if self._open:
-            for number, raw in enumerate(block.splitlines(), self._number + 1):
-                line = text_line(raw, number)
-                for reader in self._readers:
-                    reader.take(line)
-        self._number += lines
+        """Take in whole lines."""
+        if not self._begun:
+            self._begun = any(word in block for reader in self._readers for word in reader.words)
+            if not self._begun:
+                self._number += block.count(b"\n")
+                self._before = block[-BEFORE:].partition(b"\n")[2] if len(block) > BEFORE else block
+                return
+            self._number -= self._before.count(b"\n")
+            block = self._before + block
+        for raw in block.removesuffix(b"\n").split(b"\n"):
+            self._number += 1
+            if b"CCL INFO" not in raw or BLANKS in raw[:NEAR_BEGIN] or b"version" in raw:
+                self._take_line(raw)
+
+    def _take_line(self, raw: bytes) -> None:
+        line = text_line(raw, self._number)
+        for reader in self._texts:
+            reader.take(line)
+        if (found := self._documents.take(line)) is not None:
+            any(reader.take_document(found, self._documents.number) for reader in self._objects)
 
     def found(self) -> list[MeasuredTable]:
         """The tables so far."""

@@ -17,7 +17,10 @@ CUT_INTO = re.compile(
 
 
 class TextLine(NamedTuple):
-    """The text of a line without NCCL's messages, colours and the launcher's label; number: 1-based."""
+    """The text of a line without NCCL's messages, colours and the launcher's label; number: 1-based.
+
+    `raw` is without the label alone.
+    """
 
     text: str
     stream: str
@@ -33,7 +36,7 @@ def text_line(raw: bytes, number: int) -> TextLine:
         text = CONTAINER.split(text, maxsplit=1)[0]
     stream = ""
     if label := STREAM.match(text):
-        stream, text = label[1] or label[2], text[label.end() :]
+        stream, text, raw = label[1] or label[2], text[label.end() :], raw[label.end() :]
     if "CCL " in text and (message := CUT_INTO.search(text)):
         text = text[: message.start()]
     return TextLine(text, stream, number, raw)
