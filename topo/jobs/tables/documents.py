@@ -22,6 +22,11 @@ class Documents:
         self._begin = b""
         self._bytes = self._ends = 0
 
+    @property
+    def begun(self) -> bool:
+        """Whether an object is being read that goes on over several lines."""
+        return bool(self._lines)
+
     def take(self, line: TextLine) -> Mapping[str, Any] | None:
         """The object that a line is, or ends."""
         text = line.raw.strip()

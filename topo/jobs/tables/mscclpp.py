@@ -32,6 +32,7 @@ TIME, ALGBW, BUSBW = ("Time (us)", "time_us"), ("AlgBW (GB/s)", "algBW_GB/s"), (
 class MscclppReader:
     """Tables of MSCCL++ out of lines in their order."""
 
+    marks = (b"|", b"MSCCL++", b"minBytes", b"_perf", b"Rank ", b"bw", b"bounds")
     words = (b"MSCCL++", b"kernel num", b"AlgBW (GB/s)", b"algBW_GB/s", b'"busBw"')
 
     def __init__(self) -> None:

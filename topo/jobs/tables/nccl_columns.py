@@ -28,8 +28,7 @@ WORD = re.compile(r"[a-z]\w{1,15}")
 BEFORE_FIGURES = {"type", "redop", "op", "root"}
 TIMES = ("time", "cputime")
 OPERATIONS = {"sum", "prod", "min", "max", "avg", "mulsum", "none"}
-ENDS = (*"0123456789*", "N/A", "inf", "nan")
-MOST_VALUES = 32
+MOST_VALUES, LONGEST_FIGURE, LONGEST_ROW = 32, 48, 512
 
 
 class Columns(NamedTuple):
@@ -95,9 +94,9 @@ class RowReader:
 
     def take(self, text: str) -> TableRow | None:
         """The row that a line is, or ends."""
-        if not text.endswith(ENDS):
+        if not FIGURE.fullmatch(text[-LONGEST_FIGURE:].rpartition(" ")[2]):
             return None
-        if found := ROW.search(text):
+        if found := ROW.search(text[-LONGEST_ROW:]):
             begun = Begun(int(found[1]), tuple(found[3].split()))
         elif self._begun and all(map(FIGURE.fullmatch, values := tuple(text.split()[:MOST_VALUES]))):
             begun = self._begun._replace(values=self._begun.values + values)

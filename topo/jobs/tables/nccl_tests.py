@@ -25,6 +25,7 @@ PARAMETERS = re.compile(r"\bnThread \d{1,9} nGpus (\d{1,9}) minBytes ")
 PARAMETER = re.compile(r"\b(warmup iters|agg iters|iters|validation): (\d{1,9})\b")
 OUT_OF_BOUNDS = re.compile(r"Out of bounds values *: *(\d{1,18})\b")
 AVERAGE = re.compile(r"Avg bus bandwidth *: *(\d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?)")
+AROUND_ROWS = ("ccl-tests", "CCL version", "Collective test", "nThread ", "_perf", "bounds", "Avg ")
 NEAR = 1000
 """Lines within which a command is that of the table below it."""
 MOST_STREAMS = 1 << 10
@@ -49,6 +50,7 @@ class _Stream:
     """What one process printed: the table that is open or was last, and its devices."""
 
     def __init__(self) -> None:
+        self.label = ""
         self.rows = RowReader()
         self.part = _Part.FOOTER
         self.table = DraftTable(Program.NCCL_TESTS, 0)
@@ -59,10 +61,23 @@ class NcclTestsReader:
     """Tables of nccl-tests and rccl-tests out of lines in their order."""
 
     words = (b"nThread ", b"busbw", b"Avg bus bandwidth")
+    marks = (
+        b"ccl-tests",
+        b"CCL version",
+        b"Collective test",
+        b"_perf",
+        b"nThread ",
+        b"Rank ",
+        b"bw",
+        b"in-place",
+        b"bounds",
+        b"Avg ",
+    )
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.NCCL_TESTS)
         self._streams: dict[str, _Stream] = {}
+        self._new = _Stream()
         self._command, self._command_line = "", -NEAR
 
     def tables(self) -> list[MeasuredTable]:
@@ -75,9 +90,7 @@ class NcclTestsReader:
         """Take in a line."""
         stream = self._streams.get(line.stream)
         if stream is None:
-            if len(self._streams) >= MOST_STREAMS:
-                return
-            stream = self._streams[line.stream] = _Stream()
+            stream, self._new.label = self._new, line.stream
         text = line.text
         if row := stream.rows.take(text):
             self._table(stream, _Part.ROWS, line.number).add(row)
@@ -89,7 +102,7 @@ class NcclTestsReader:
             stream.rows.in_place_alone = "out-of-place" not in text
         elif "Rank" in text and (found := DEVICE.search(text)):
             self._device(stream, found, line.number)
-        elif ":" in text or "ersion" in text or "_perf" in text:
+        elif any(word in text for word in AROUND_ROWS):
             self._heading(stream, text, line.number)
             _footer(stream, text)
 
@@ -97,10 +110,19 @@ class NcclTestsReader:
         """The table that a part belongs to: a new one where it cannot follow in the open one."""
         if part < stream.part or (part == stream.part and part in ONCE):
             stream.table, stream.devices = self._drafts.begin(number), Devices()
+            self._remember(stream)
             if number - self._command_line < NEAR:
                 stream.table.test = self._command
         stream.part = part
         return stream.table
+
+    def _remember(self, stream: _Stream) -> None:
+        """Keep a stream that prints tables; the oldest makes room."""
+        if stream is self._new:
+            self._new = _Stream()
+            if len(self._streams) >= MOST_STREAMS:
+                del self._streams[next(iter(self._streams))]
+        self._streams[stream.label] = stream
 
     def _heading(self, stream: _Stream, text: str, number: int) -> None:
         if found := VERSION.search(text):

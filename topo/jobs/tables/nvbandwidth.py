@@ -32,6 +32,7 @@ class NvbandwidthReader:
     """Matrices of nvbandwidth out of lines in their order."""
 
     words = (b"(column)", b"nvbandwidth")
+    marks = (b"(column)", b"nvbandwidth", b"Running ", b"Device ", b"Process ", b"SUM ", b"PERF ")
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.NVBANDWIDTH)
@@ -52,12 +53,12 @@ class NvbandwidthReader:
             return  # of JSON
         if "(column)" in text and (found := DESCRIPTION.search(text)):
             self._begin(found[1], found[2], line.number)
+        elif found := SUM.search(text):
+            self._end(found)
         elif self._table and not self._columns and text:
             self._columns = text.split()[:MOST_COLUMNS]
         elif self._table and (found := ROW.match(text)):
             self._row(self._table, found[1], found[2].split())
-        elif found := SUM.search(text):
-            self._end(found)
         elif found := RUNNING.match(text):
             self._test, self._table = found[1], None
         elif found := VERSION.search(text):
@@ -125,7 +126,8 @@ class NvbandwidthReader:
                 self._row(self._table, str(label), row)  # type: ignore[arg-type]
         total = case.get("sum")
         if self._table:
-            self._table.sum_gb_per_s = float(total) if self._unit == "GB/s" and _is_figure(total) else None
+            told = self._unit == "GB/s" and _is_figure(total)
+            self._table.sum_gb_per_s = float(total) if told else None  # type: ignore[arg-type]
             self._table.complete = case.get("status") == "Passed"
         self._table = None
 

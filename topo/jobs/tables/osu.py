@@ -30,6 +30,7 @@ BUFFERS = re.compile(r"Send Buffer on (\w{1,16}) .{1,40}Receive Buffer on (\w{1,
 HEADING = re.compile(r"# *Size +(\S.{0,255})")
 COLUMN = re.compile(r" *(Iterations|Validation|MB/s|Messages/s|[^()]{1,24}?\([^)]{1,8}\)|\S{1,32})")
 ROW = re.compile(r"(?:^|[\s:>|])(\d{1,18})((?: +(?:\d{1,15}(?:\.\d{2})?|Pass|Fail|-)){1,12}) *$")
+LONGEST_ROW = 512
 SHARES = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER)
 
 
@@ -37,6 +38,7 @@ class OsuReader:
     """Tables of the OSU micro-benchmarks out of lines in their order."""
 
     words = (b"# OSU ",)
+    marks = (b"# ",)
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.OSU)
@@ -54,7 +56,7 @@ class OsuReader:
             self._begin(found, line.number)
         elif self._table and "#" in text:
             self._comment(self._table, text)
-        elif self._table and self._columns and text[-1:].isalnum() and (found := ROW.search(text)):
+        elif self._table and self._columns and text[-1:].isalnum() and (found := ROW.search(text[-LONGEST_ROW:])):
             self._row(self._table, int(found[1]), found[2].split())
 
     def _begin(self, found: re.Match[str], number: int) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of PARAM's communication benchmark (train/comms/pt/comms.py): lines COMMS-RES, one table a collective and type.
+"""Tables of PARAM's communication benchmark (train/comms/pt/comms.py): lines COMMS-RES.
+
+A table has the rows of one collective and type.
 
 GB/s are bytes/ns, so 1e9 bytes/s; they are of the median of the ranks' average times, which is `time_us`. Point to
 point (pt2pt) has the time of a ping and the average bandwidth in one direction. Quantised runs have no bandwidths.
@@ -26,6 +28,7 @@ class ParamReader:
     """Tables of PARAM out of lines in their order."""
 
     words = (b"COMMS-RES",)
+    marks = words
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.PARAM)

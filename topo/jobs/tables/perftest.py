@@ -23,12 +23,14 @@ COLUMN = re.compile(r"#\w{1,12}|(?:BW|MsgRate|t_|99|CPU)[^\[\]#]{0,24}\[[^\]]{1,
 ROW = re.compile(r"(?:^|[\s:>|\]])(\d{1,18}) +(\d{1,18}(?: +\d{1,12}(?:\.\d{1,6})?){1,12}) *$")
 GB_PER_S = {"MB/sec": 2**20 / 1e9, "MiB/sec": 2**20 / 1e9, "Gb/sec": 1 / 8}
 LINE = "-" * 40
+LONGEST_ROW = 512
 
 
 class PerftestReader:
     """Tables of perftest out of lines in their order. Server and client may print into the same file."""
 
     words = (b"#bytes", b" Test\n", b" Test\r\n")
+    marks = (b"#bytes", b" Test", b"----", b"Device ", b"qps", b"CUDA", b"ROCm")
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.PERFTEST)
@@ -59,7 +61,7 @@ class PerftestReader:
         self._table.directions = 2 if "Bidirectional" in found[0] else 1
 
     def _within(self, table: DraftTable, text: str) -> None:
-        if self._columns and (found := ROW.search(text)):
+        if self._columns and (found := ROW.search(text[-LONGEST_ROW:])):
             self._row(table, int(found[1]), found[2].split())
         elif table.rows and LINE in text:
             table.complete = True

@@ -18,6 +18,7 @@ from railgauge.topo.jobs.tables.text_line import text_line
 
 BEFORE = 1 << 16
 """Bytes of an earlier block that are read with the first one that has a word of a format: a heading may be in them."""
+ENDS = (*(b"%d" % digit for digit in range(10)), b"N/A", b"*", b"inf", b"nan", b"Pass", b"Fail", b"}")
 BLANKS, NEAR_BEGIN = b"    ", 96
 """What a row that a message of NCCL cuts into has near its beginning, and most such messages have not."""
 
@@ -39,7 +40,9 @@ class Tables:
         matrices, mscclpp = NvbandwidthReader(), MscclppReader()
         self._texts = (NcclTestsReader(), matrices, PerftestReader(), OsuReader(), mscclpp, ParamReader())
         self._objects = (InspectorReader(), NcclTestsDocuments(), matrices, mscclpp)
-        self._readers = tuple(dict.fromkeys((*self._texts, *self._objects)))
+        self._readers = (*self._texts, *self._objects[:2])
+        self._words = {word for reader in self._readers for word in reader.words}
+        self._marks = tuple({mark for reader in self._texts for mark in reader.marks})
         self._documents = Documents()
         self._number = 0
         self._begun = False
@@ -48,7 +51,7 @@ class Tables:
     def take(self, block: bytes) -> None:
         """Take in whole lines."""
         if not self._begun:
-            self._begun = any(word in block for reader in self._readers for word in reader.words)
+            self._begun = any(word in block for word in self._words)
             if not self._begun:
                 self._number += block.count(b"\n")
                 self._before = block[-BEFORE:].partition(b"\n")[2] if len(block) > BEFORE else block
@@ -57,8 +60,14 @@ class Tables:
             block = self._before + block
         for raw in block.removesuffix(b"\n").split(b"\n"):
             self._number += 1
-            if b"CCL INFO" not in raw or BLANKS in raw[:NEAR_BEGIN] or b"version" in raw:
+            if self._documents.begun or self._may_tell(raw):
                 self._take_line(raw)
+
+    def _may_tell(self, raw: bytes) -> bool:
+        """Whether a line may be of a table: a row, which ends in a figure, or another line of a format."""
+        if b"CCL INFO" in raw and BLANKS not in raw[:NEAR_BEGIN]:
+            return b"CCL version" in raw
+        return raw.rstrip().endswith(ENDS) or any(mark in raw for mark in self._marks)
 
     def _take_line(self, raw: bytes) -> None:
         line = text_line(raw, self._number)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from railgauge.topo.files.lines import LONGEST
 from railgauge.topo.jobs.logs.line import COLOURS, CONTAINER
 
-STREAM = re.compile(r"\s*(?:\[(\d{1,9},\d{1,9})\]<std\w{2,4}>: ?|([\w.-]{1,64}): )")
+STREAM = re.compile(r"\s*(?:\[(\d{1,9},\d{1,9})\]<std\w{2,4}>: ?|(?!rccl-tests:)([\w.-]{1,64}): )")
 """Of mpirun --tag-output, and of srun --label or pdsh: a task's number or a host."""
 CUT_INTO = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\S{1,24} )?[A-Za-z][^\s:]{0,254}:\d{1,9}:\d{1,9} +\[-?\d{1,9}\] +"
