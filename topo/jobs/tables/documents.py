@@ -7,7 +7,9 @@ from typing import Any
 
 from railgauge.topo.jobs.tables.text_line import TextLine
 
-LONGEST = 1 << 25
+LONGEST = 1 << 23
+INSIDE = (b"", *(b"%c" % sign for sign in b'"{}[],-0123456789tfn'))
+"""What a line of an object that goes on over several lines begins with."""
 MOST_ENDS = 8
 """Lines that may end an object printed over several lines, of which its last one does."""
 
@@ -33,8 +35,9 @@ class Documents:
         if text.startswith(b"{") and text.endswith(b"}") and (found := _object(text)) is not None:
             self._lines, self.number = [], line.number
             return found
-        if self._lines:
+        if self._lines and text[:1] in INSIDE:
             return self._go_on(line.raw, text)
+        self._lines = []
         if text.startswith(b"{"):
             self._lines, self._bytes, self._ends, self.number = [text], len(text), 0, line.number
             self._begin = line.raw[: len(line.raw) - len(line.raw.lstrip())]

@@ -21,8 +21,6 @@ MOST = 1 << 12
 class InspectorReader:
     """Tables of Inspector out of its records in their order."""
 
-    words = (b"coll_perf", b"p2p_perf")
-
     def __init__(self) -> None:
         self._drafts = Drafts(Program.INSPECTOR)
         self._tables: dict[tuple[str, str, str], DraftTable] = {}

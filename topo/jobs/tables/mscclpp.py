@@ -33,7 +33,6 @@ class MscclppReader:
     """Tables of MSCCL++ out of lines in their order."""
 
     marks = (b"|", b"MSCCL++", b"minBytes", b"_perf", b"Rank ", b"bw", b"bounds")
-    words = (b"MSCCL++", b"kernel num", b"AlgBW (GB/s)", b"algBW_GB/s", b'"busBw"')
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.MSCCLPP)
@@ -117,8 +116,8 @@ class MscclppReader:
 
 def _in_its_place(row: TableRow, text: str) -> TableRow:
     """A row of the first way, in place, or of the second."""
-    numbers = re.match(r"\D{0,255}\d+ +\d+( +)", text)
-    if numbers and len(numbers[1]) >= INDENT:
+    behind = re.search(rf"\b0*{row.size} +\d+( +)", text)
+    if behind and len(behind[1]) >= INDENT:
         return row
     return TableRow(size=row.size, out_of_place=Measurement(), in_place=row.out_of_place)
 

@@ -156,7 +156,7 @@ def _parted(values: tuple[str, ...], columns: Columns) -> tuple[tuple[str, ...],
 
 
 def _measurement(names: tuple[str, ...], figures: tuple[str, ...], us: float) -> Measurement:
-    values = {name: _finite(figure) for name, figure in zip(names, figures, strict=True)}
+    values = {name: finite(figure) for name, figure in zip(names, figures, strict=True)}
     time, algbw, busbw = (values[name] for name in names[:3])
     last = values.get(names[3]) if len(names) > 3 else None
     counted = len(names) > 3 and names[3] == WAY[3]
@@ -169,7 +169,7 @@ def _measurement(names: tuple[str, ...], figures: tuple[str, ...], us: float) ->
     )
 
 
-def _finite(text: str) -> float | None:
+def finite(text: str) -> float | None:
     """A figure; None for N/A and what no clock shows."""
     number = math.nan if text == "N/A" else float(text.rstrip("*"))
     return number if math.isfinite(number) else None

@@ -16,8 +16,6 @@ LONGEST = 256
 class NcclTestsDocuments:
     """Tables of nccl-tests and rccl-tests out of their JSON."""
 
-    words = (b'"bus_bw"', b'"busBw"')
-
     def __init__(self) -> None:
         self._nccl, self._rccl = Drafts(Program.NCCL_TESTS), Drafts(Program.RCCL_TESTS)
         self._key: tuple[object, ...] = ()

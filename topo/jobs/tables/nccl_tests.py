@@ -11,7 +11,7 @@ from enum import IntEnum
 from railgauge.topo.jobs.tables.devices import DEVICE, Devices
 from railgauge.topo.jobs.tables.draft import Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.inferred import inferred_collective
-from railgauge.topo.jobs.tables.nccl_columns import RowReader, columns_of
+from railgauge.topo.jobs.tables.nccl_columns import RowReader, columns_of, finite
 from railgauge.topo.jobs.tables.nccl_release import release_of_code
 from railgauge.topo.jobs.tables.table import MeasuredTable, Program
 from railgauge.topo.jobs.tables.text_line import TextLine
@@ -60,7 +60,6 @@ class _Stream:
 class NcclTestsReader:
     """Tables of nccl-tests and rccl-tests out of lines in their order."""
 
-    words = (b"nThread ", b"busbw", b"Avg bus bandwidth")
     marks = (
         b"ccl-tests",
         b"CCL version",
@@ -159,7 +158,7 @@ def _footer(stream: _Stream, text: str) -> None:
     if found := OUT_OF_BOUNDS.search(text):
         stream.table.out_of_bounds = int(found[1])
     elif found := AVERAGE.search(text):
-        stream.table.average_busbw_gb_per_s = float(found[1])
+        stream.table.average_busbw_gb_per_s = finite(found[1])
         stream.table.complete = True
         stream.part = _Part.FOOTER
     elif found := NAMED.search(text):

@@ -31,7 +31,6 @@ MOST_COLUMNS = 1 << 12
 class NvbandwidthReader:
     """Matrices of nvbandwidth out of lines in their order."""
 
-    words = (b"(column)", b"nvbandwidth")
     marks = (b"(column)", b"nvbandwidth", b"Running ", b"Device ", b"Process ", b"SUM ", b"PERF ")
 
     def __init__(self) -> None:

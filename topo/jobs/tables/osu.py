@@ -37,7 +37,6 @@ SHARES = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER, Colle
 class OsuReader:
     """Tables of the OSU micro-benchmarks out of lines in their order."""
 
-    words = (b"# OSU ",)
     marks = (b"# ",)
 
     def __init__(self) -> None:

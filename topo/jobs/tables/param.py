@@ -21,14 +21,13 @@ ALGBW = ("AlgBW(GB/s)", "algBW(GB/s)", "avgUniBW(GB/s)")
 BUSBW = ("BusBW(GB/s)", "busBW(GB/s)")
 USUAL = ("size (B)", "num-elements", *TIMES[:1], "p75", "p95", "Min", "Max", *ALGBW[:1], *BUSBW[:1])
 WITHOUT_HEADING = {9: USUAL, 10: (*USUAL, "total")}
-MOST = 1 << 10
+MOST, LONGEST_LINE = 1 << 10, 1 << 10
 
 
 class ParamReader:
     """Tables of PARAM out of lines in their order."""
 
-    words = (b"COMMS-RES",)
-    marks = words
+    marks = (b"COMMS-RES",)
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.PARAM)
@@ -41,7 +40,7 @@ class ParamReader:
 
     def take(self, line: TextLine) -> None:
         """Take in a line."""
-        if "COMMS-RES" not in line.text or not (found := LINE.search(line.text)):
+        if "COMMS-RES" not in line.text or not (found := LINE.search(line.text[-LONGEST_LINE:])):
             return
         if "(B)" in found[4]:
             self._columns, self._open = tuple(COLUMN.findall(found[4].strip())), {}

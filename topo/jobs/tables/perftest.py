@@ -29,7 +29,6 @@ LONGEST_ROW = 512
 class PerftestReader:
     """Tables of perftest out of lines in their order. Server and client may print into the same file."""
 
-    words = (b"#bytes", b" Test\n", b" Test\r\n")
     marks = (b"#bytes", b" Test", b"----", b"Device ", b"qps", b"CUDA", b"ROCm")
 
     def __init__(self) -> None:
