@@ -70,7 +70,8 @@ def columns_of(text: str) -> Columns | None:
     stamped = names[-1] == "timestamp"
     figures = names[: len(names) - stamped]
     begins = [place for place, name in enumerate(figures) if name in TIMES]
-    ways = tuple(tuple(figures[begin:end]) for begin, end in zip(begins, [*begins[1:], len(figures)], strict=True))
+    ends = [*begins[1:], len(figures)]
+    ways = tuple(tuple(figures[begin:end]) for begin, end in zip(begins, ends, strict=False))
     if len(ways) not in (1, 2) or any(way[1:3] != WAY[1:3] for way in ways):
         return None
     words = tuple(figures[: begins[0]])

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from railgauge.topo.jobs.tables.draft import MOST_DEVICES, MOST_ROWS, Drafts, DraftTable, collective_named
+from railgauge.topo.jobs.tables.nccl_columns import INTEGER
 from railgauge.topo.jobs.tables.nccl_release import release_of_code
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, RankDevice, TableRow
 
@@ -143,7 +144,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _root(value: object) -> int | None:
     """It is a text: "    -1"."""
     text = str(value).strip()
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 10 else None
+    return int(text) if INTEGER.fullmatch(text) else None
 
 
 def _figure(value: object) -> float | None:

@@ -22,7 +22,8 @@ LISTED_DEVICE = re.compile(r"(\d{1,9}): (\S.{0,127}?)(?: \(([0-9a-fA-F:.]{5,20})
 RUNNING = re.compile(r"^Running (\w{1,127})\.")
 DESCRIPTION = re.compile(r"((?:memcpy|memory|multicast|Device) .{0,100}\(column\).{0,40}\((GB/s|ns)\))")
 ENDS = re.compile(r"(CPU|GPU)\(row\) (<->|->|<-) (CPU|GPU)\(column\)")
-ROW = re.compile(r"^(.{0,64}?\S)((?: +(?:\d{1,12}\.\d{2}|N/A))+)$")
+COLUMNS = re.compile(r"(?:^|\s)(\d{1,4}(?: +\d{1,4})*)$")
+ROW = re.compile(r"(?:^|\s)(\d{1,4})((?: +(?:\d{1,12}\.\d{2}|N/A))+)$")
 SUM = re.compile(r"(?:^SUM|&&&& PERF) (\w{1,127}) (\d{1,15}\.\d{2})")
 FIGURE = re.compile(r"\d{1,15}(?:\.\d{1,17})?(?:e[+-]?\d{1,2})?")
 MOST_COLUMNS = 1 << 12
@@ -54,9 +55,10 @@ class NvbandwidthReader:
             self._begin(found[1], found[2], line.number)
         elif found := SUM.search(text):
             self._end(found)
-        elif self._table and not self._columns and text:
-            self._columns = text.split()[:MOST_COLUMNS]
-        elif self._table and (found := ROW.match(text)):
+        elif self._table and not self._columns and (found := COLUMNS.search(text)):
+            names = found[1].split()[:MOST_COLUMNS]
+            self._columns = names if names == [str(number) for number in range(len(names))] else []
+        elif self._table and (found := ROW.search(text)):
             self._row(self._table, found[1], found[2].split())
         elif found := RUNNING.match(text):
             self._test, self._table = found[1], None
