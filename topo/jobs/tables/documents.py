@@ -10,6 +10,7 @@ from railgauge.topo.jobs.tables.text_line import TextLine
 LONGEST = 1 << 23
 INSIDE = (b"", *(b"%c" % sign for sign in b'"{}[],-0123456789tfn'))
 """What a line of an object that goes on over several lines begins with."""
+BEYOND = 1 << 60
 MOST_ENDS = 8
 """Lines that may end an object printed over several lines, of which its last one does."""
 
@@ -54,6 +55,12 @@ class Documents:
         if self._bytes > LONGEST or self._ends >= MOST_ENDS:
             self._lines = []
         return None
+
+
+def figure(value: object) -> float | None:
+    """A figure of an object; None for what is negative, beyond 2^60 or no number."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < BEYOND else None  # type: ignore[arg-type, operator]
 
 
 def _object(text: bytes) -> Mapping[str, Any] | None:

@@ -8,12 +8,12 @@ times type: of AllGather and ReduceScatter one rank's share, of which bandwidths
 from collections.abc import Mapping
 from typing import Any
 
+from railgauge.topo.jobs.tables.documents import figure
 from railgauge.topo.jobs.tables.draft import Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, TableRow
 from railgauge.topo.nccl.settings.algorithm import Collective
 
 SHARES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
-BEYOND = 1 << 60
 KINDS = (("coll_perf", "coll"), ("p2p_perf", "p2p"))
 MOST = 1 << 12
 
@@ -39,7 +39,7 @@ class InspectorReader:
 
     def _operation(self, document: Mapping[str, Any], operation: Mapping[str, Any], prefix: str, number: int) -> None:
         names = ("msg_size_bytes", "exec_time_us", "algobw_gbs", "busbw_gbs")
-        size, time, algbw, busbw = (_figure(operation.get(f"{prefix}_{name}")) for name in names)
+        size, time, algbw, busbw = (figure(operation.get(f"{prefix}_{name}")) for name in names)
         name = operation.get(prefix)
         if size is None or time is None or not isinstance(name, str):
             return
@@ -56,14 +56,10 @@ class InspectorReader:
 
     def _describe(self, table: DraftTable, header: Mapping[str, Any], metadata: object, name: str) -> None:
         table.test, table.collective = name, collective_named(name)
-        table.ranks = int(_figure(header.get("n_ranks")) or 0)
-        table.nodes = int(_figure(header.get("nnodes")) or 0)
+        table.ranks = int(figure(header.get("n_ranks")) or 0)
+        table.nodes = int(figure(header.get("nnodes")) or 0)
         table.sizes_are_shares = table.collective in SHARES
         table.gpu_memory = True
         if isinstance(metadata, Mapping):
             table.release = str(metadata.get("inspector_output_format_version", ""))[:16].removeprefix("v")
         table.detail = f"rank {header.get('rank')} of {header.get('comm_name') or header.get('id')}"[:128]
-
-
-def _figure(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and 0 <= value < BEYOND else None

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from railgauge.topo.jobs.tables.devices import DEVICE, Devices
+from railgauge.topo.jobs.tables.documents import figure
 from railgauge.topo.jobs.tables.draft import Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.nccl_columns import RowReader, columns_of
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, TableRow
@@ -70,10 +71,11 @@ class MscclppReader:
         """Take in a line of mscclpp-test -o; False if it is another program's."""
         if not {"kernel", "ranksPerNode", "busBw"} <= document.keys():
             return False
-        figures = [document.get(name) for name in ("size", "time", "algBw", "busBw", "ranks", "ranksPerNode")]
-        if not all(isinstance(one, int | float) and 0 <= one < 1 << 60 for one in figures):
+        names = ("size", "time", "algBw", "busBw", "ranks", "ranksPerNode")
+        figures = [one for name in names if (one := figure(document.get(name))) is not None]
+        if len(figures) < len(names):
             return True
-        size, time, algbw, busbw, ranks, per_node = map(float, figures)  # type: ignore[arg-type]
+        size, time, algbw, busbw, ranks, per_node = figures
         kernel = (document.get("name"), document["kernel"], ranks)
         if self._table is None or kernel != self._kernel:
             self._test, self._kernel = str(document.get("name"))[:64], kernel

@@ -28,7 +28,9 @@ WORD = re.compile(r"[a-z]\w{1,15}")
 BEFORE_FIGURES = {"type", "redop", "op", "root"}
 TIMES = ("time", "cputime")
 OPERATIONS = {"sum", "prod", "min", "max", "avg", "mulsum", "none"}
-MOST_VALUES, LONGEST_FIGURE, LONGEST_ROW = 32, 48, 512
+ENDS = (*map(str, range(10)), "*", "inf", "nan", "N/A")
+"""Of a row, or of one that another line cuts into."""
+MOST_VALUES, LONGEST_ROW = 32, 512
 
 
 class Columns(NamedTuple):
@@ -95,7 +97,7 @@ class RowReader:
 
     def take(self, text: str) -> TableRow | None:
         """The row that a line is, or ends."""
-        if not FIGURE.fullmatch(text[-LONGEST_FIGURE:].rpartition(" ")[2]):
+        if not text.endswith(ENDS):
             return None
         if found := ROW.search(text[-LONGEST_ROW:]):
             begun = Begun(int(found[1]), tuple(found[3].split()))
@@ -167,6 +169,8 @@ def _measurement(names: tuple[str, ...], figures: tuple[str, ...], us: float) ->
         busbw_gb_per_s=busbw,
         wrong=int(last) if last is not None and (counted or not last) else None,
         largest_error=None if counted else last,
+        min_us=values.get("i_min"),
+        max_us=values.get("i_max"),
     )
 
 

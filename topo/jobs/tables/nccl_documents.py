@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from railgauge.topo.jobs.tables.documents import figure
 from railgauge.topo.jobs.tables.draft import MOST_DEVICES, MOST_ROWS, Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.nccl_columns import INTEGER
 from railgauge.topo.jobs.tables.nccl_release import release_of_code
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, RankDevice, TableRow
 
-BEYOND = 1 << 62
 LONGEST = 256
 
 
@@ -62,9 +62,9 @@ class NcclTestsDocuments:
             self._table.ranks = _whole(line.get("ranks")) or _whole(line.get("gpus")) or 0
             self._table.nodes = _whole(line.get("nodes")) or 0
         way = Measurement(
-            time_us=_figure(line.get("time")),
-            algbw_gb_per_s=_figure(line.get("algBw")),
-            busbw_gb_per_s=_figure(line.get("busBw")),
+            time_us=figure(line.get("time")),
+            algbw_gb_per_s=figure(line.get("algBw")),
+            busbw_gb_per_s=figure(line.get("busBw")),
             wrong=_whole(line.get("#wrong")),
         )
         rows = self._table.rows
@@ -86,7 +86,7 @@ def _describe(table: DraftTable, document: Mapping[str, Any], config: Mapping[st
     table.iterations, table.warmup = _whole(config.get("iterations")), _whole(config.get("warmup_iters"))
     checked = _whole(config.get("validation"))
     table.checked = None if checked is None else bool(checked)
-    table.average_busbw_gb_per_s = _figure(_mapping(document.get("average_bus_bandwidth")).get("bandwidth"))
+    table.average_busbw_gb_per_s = figure(_mapping(document.get("average_bus_bandwidth")).get("bandwidth"))
     table.out_of_bounds = _whole(_mapping(document.get("out_of_bounds")).get("count"))
     table.complete = table.average_busbw_gb_per_s is not None
 
@@ -130,9 +130,9 @@ def _measured(way: Mapping[str, Any]) -> Measurement | None:
     if not way:
         return None
     return Measurement(
-        time_us=_figure(way.get("time", way.get("cpu_time"))),
-        algbw_gb_per_s=_figure(way.get("alg_bw")),
-        busbw_gb_per_s=_figure(way.get("bus_bw")),
+        time_us=figure(way.get("time", way.get("cpu_time"))),
+        algbw_gb_per_s=figure(way.get("alg_bw")),
+        busbw_gb_per_s=figure(way.get("bus_bw")),
         wrong=_whole(way.get("nwrong")),
     )
 
@@ -147,13 +147,9 @@ def _root(value: object) -> int | None:
     return int(text) if INTEGER.fullmatch(text) else None
 
 
-def _figure(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and 0 <= value < BEYOND else None
-
-
 def _whole(value: object) -> int | None:
     """A count, which may be written as a text or a float."""
     if isinstance(value, str):
         return int(value) if value.isdecimal() and len(value) < 19 else None
-    figure = _figure(value)
-    return None if figure is None else int(figure)
+    number = figure(value)
+    return None if number is None else int(number)

@@ -23,7 +23,8 @@ it: a heading may be in them, and the end of a table.
 """
 SIGNS = {
     b"#": (b"minBytes ", b"busbw", b"Avg bus bandwidth", b"#bytes", b"# OSU "),
-    b'"': (b'"bus', b'_perf"', b"(column)"),
+    b"(": (b"(column)",),
+    b'"': (b'"bus', b'_perf"'),
 }
 """Words of formats, by the character that the line of each has and lines of logs seldom have. Rows are signs too."""
 ENDS = (*(b"%d" % digit for digit in range(10)), b"N/A", b"*", b"inf", b"nan", b"Pass", b"Fail", b"}", b"|")
