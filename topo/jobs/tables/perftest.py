@@ -13,7 +13,7 @@ from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program
 from railgauge.topo.jobs.tables.text_line import TextLine
 
 TITLE = re.compile(
-    r"^ *(RDMA_Write|RDMA_Read|Send|Atomic|Write|Read)(\w*)( .{1,40})? (BW|Latency) (?:\w{1,12} ){0,2}Test$"
+    r"(?:^|>) *(RDMA_Write|RDMA_Read|Send|Atomic|Write|Read)(\w*)( .{1,40})? (BW|Latency) (?:\w{1,12} ){0,2}Test$"
 )
 NAMES = {"RDMA_Write": "write", "RDMA_Read": "read"}
 NIC = re.compile(r"\bDevice +: (\S{1,64})")
@@ -52,12 +52,12 @@ class PerftestReader:
             self._within(self._table, text)
 
     def _title(self, found: re.Match[str], number: int) -> None:
-        if not self._table or self._table.rows:
-            self._table, self._columns = self._drafts.begin(number), []
+        table, self._columns = self._drafts.begin(number), []
         verb, kind = NAMES.get(found[1], found[1].lower()), "bw" if found[4] == "BW" else "lat"
-        self._table.test = f"ib_{verb}_{kind}"
-        self._table.detail = found[0].strip()
-        self._table.directions = 2 if "Bidirectional" in found[0] else 1
+        table.test = f"ib_{verb}_{kind}"
+        table.detail = found[0].strip("> ")
+        table.directions = 2 if "Bidirectional" in found[0] else 1
+        self._table = table
 
     def _within(self, table: DraftTable, text: str) -> None:
         if self._columns and (found := ROW.search(text[-LONGEST_ROW:])):
