@@ -23,6 +23,7 @@ HEADING = re.compile(r"\b(?:size +count|(bytes) +N) +(.{1,255})")
 ROW = re.compile(r"(?:^|[\s:>|\]#])(\d{1,18}) +(\d{1,18})((?: +[^\s]{1,24}){0,24}) *$")
 FIGURE = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?\*?|-?inf|-?nan|N/A")
 """The asterisk marks an error of rccl-tests that is beyond its threshold."""
+ROOT = re.compile(r"-1|\d{1,4}")
 INTEGER = re.compile(r"-?\d{1,9}")
 WORD = re.compile(r"[a-z]\w{1,15}")
 BEFORE_FIGURES = {"type", "redop", "op", "root"}
@@ -71,6 +72,8 @@ def columns_of(text: str) -> Columns | None:
     names = found[2].split()
     stamped = names[-1] == "timestamp"
     figures = names[: len(names) - stamped]
+    if any(name.startswith(figures[-1]) and name != figures[-1] for name in (*TIMES, *OLD_WAY, *WAY)):
+        return None  # wrapped
     begins = [place for place, name in enumerate(figures) if name in TIMES]
     ends = [*begins[1:], len(figures)]
     ways = tuple(tuple(figures[begin:end]) for begin, end in zip(begins, ends, strict=False))
@@ -142,11 +145,10 @@ def _goes_on(begun: Begun, columns: Columns) -> bool:
 
 
 def _without_heading(begun: Begun) -> Columns | None:
-    """The columns of a row whose heading is missing."""
-    if len(begun.values) < 2 or begun.values[1] not in OPERATIONS:
+    """The columns of a row whose heading is missing; a time has a point or five digits, a root has not."""
+    if len(begun.values) < 3 or begun.values[1] not in OPERATIONS:
         return None
-    fitting = [columns for columns in WITHOUT_HEADING if len(begun.values) == len(columns.words) + columns.figures]
-    return fitting[0] if fitting else None
+    return WITHOUT_HEADING[0 if ROOT.fullmatch(begun.values[2]) else 1]
 
 
 def _parted(values: tuple[str, ...], columns: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:

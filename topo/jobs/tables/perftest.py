@@ -34,6 +34,8 @@ class PerftestReader:
     def __init__(self) -> None:
         self._drafts = Drafts(Program.PERFTEST)
         self._table: DraftTable | None = None
+        self._closed: DraftTable | None = None
+        self._closed_line = 0
         self._columns: list[str] = []
 
     def tables(self) -> list[MeasuredTable]:
@@ -49,9 +51,11 @@ class PerftestReader:
             self._table = self._table or self._drafts.begin(line.number)
             self._columns = COLUMN.findall(found[0])
         elif self._table:
-            self._within(self._table, text)
+            self._within(self._table, text, line.number)
 
     def _title(self, found: re.Match[str], number: int) -> None:
+        if self._closed and self._closed_line == number - 1:
+            self._closed.complete = False  # a test ends in a line of its own
         table, self._columns = self._drafts.begin(number), []
         verb, kind = NAMES.get(found[1], found[1].lower()), "bw" if found[4] == "BW" else "lat"
         table.test = f"ib_{verb}_{kind}"
@@ -59,11 +63,12 @@ class PerftestReader:
         table.directions = 2 if "Bidirectional" in found[0] else 1
         self._table = table
 
-    def _within(self, table: DraftTable, text: str) -> None:
+    def _within(self, table: DraftTable, text: str, number: int) -> None:
         if self._columns and (found := ROW.search(text[-LONGEST_ROW:])):
             self._row(table, int(found[1]), found[2].split())
         elif table.rows and LINE in text:
             table.complete = True
+            self._closed, self._closed_line = table, number
             self._table, self._columns = None, []
         elif found := NIC.search(text):
             table.nic = found[1]

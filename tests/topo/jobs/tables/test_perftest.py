@@ -88,6 +88,12 @@ def test_further_columns(column, figure):
     )
 
 
+def test_a_test_that_was_killed_before_the_next_is_incomplete():
+    end = BANDWIDTHS.index("-" * 87, BANDWIDTHS.index("11643.61"))
+    killed, *_ = read_tables(BANDWIDTHS[:end] + BANDWIDTHS[end + 88 :])
+    assert (len(killed.rows), killed.complete) == (1, False)
+
+
 def test_gpu_memory():
     table, *_ = read_tables(BANDWIDTHS.replace(" GID index", " initializing CUDA\n GID index"))
     assert table.gpu_memory
@@ -115,4 +121,4 @@ def test_prefixes_colours_and_ends_of_lines(text, before, end):
 @pytest.mark.parametrize("figure", ["1e999", "nan", "-11643.61", str(10**30), "inf"])
 def test_hostile_figures_have_no_row(figure):
     tables = read_tables(BANDWIDTHS.replace("11643.61", figure))
-    assert [table.line for table in tables] == [28, 35]
+    assert [table.line for table in tables] == [29, 37]

@@ -141,7 +141,7 @@ def test_lines_of_containers():
     assert read_tables(wrapped)[0].rows == read_tables(NCCL)[0].rows
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("name", sorted(OUTPUTS.keys() - {"inspector.jsonl", "rccl-tests.json"}))
 def test_tables_far_from_each_other(name):
     """Lines far from a table are not split, yet counted; a later table is found again."""
     text = OUTPUTS[name].replace("\r", "")
@@ -178,13 +178,13 @@ def test_memory_is_bounded():
     tables = Tables()
     tables.take(NCCL[: NCCL.index("  1073741824")].encode())
     block = (row * 1000).encode()
+    for _ in range(MOST_ROWS // 1000 + 1):
+        tables.take(block)
     tracemalloc.start()
-    for _ in range(20):
-        tables.take(block)
+    tables.take(block)
     begin = tracemalloc.get_traced_memory()[0]
-    for _ in range(20):
-        tables.take(block)
+    tables.take(block)
     assert tracemalloc.get_traced_memory()[0] - begin < 1 << 20
     tracemalloc.stop()
     (table,) = tables.found()
-    assert (len(table.rows), table.left_out) == (MOST_ROWS, 40_000 - MOST_ROWS)
+    assert (len(table.rows), table.left_out) == (MOST_ROWS, 19_000 - MOST_ROWS)
