@@ -11,6 +11,8 @@ STREAM = re.compile(
     r"\s*(?:\[(\d{1,9},\d{1,9})\]<std\w{2,4}>: ?|\[(pod/\S{1,255})\] |(?!rccl-tests:)([A-Za-z0-9][\w.-]{0,63}): )"
 )
 """Of mpirun --tag-output, of kubectl logs --prefix, and of srun --label or pdsh: a task's number or a host."""
+TAG = re.compile(r"\[\d{1,9},\d{1,9}\]<std\w{2,4}>:")
+"""Of mpirun within a line: it tags every piece that a process writes, and nccl-tests writes a row in pieces."""
 STAMP = re.compile(r"\s*\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?:? ")
 CUT_INTO = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\S{1,24} )?[A-Za-z][^\s:]{0,254}:\d{1,9}:\d{1,9} +\[-?\d{1,9}\] +"
@@ -44,6 +46,8 @@ def text_line(raw: bytes, number: int) -> TextLine:
         if found := prefix.match(text, begin):
             begin, stream = found.end(), found[found.lastindex] if found.lastindex else stream
     text, raw = text[begin:], raw[begin:]
+    if "]<std" in text:
+        text = TAG.sub("", text)
     if "CCL " in text and (message := CUT_INTO.search(text)):
         text = text[: message.start()]
     return TextLine(text, stream, number, raw)

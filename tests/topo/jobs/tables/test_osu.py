@@ -72,7 +72,9 @@ def test_further_columns():
     assert table.rows[0].out_of_place == Measurement(time_us=1.5)
 
 
-@pytest.mark.parametrize("before", ["> ", "[1,0]<stdout>:", "0: ", "2026-11-21T08:00:00.123Z ", "\x1b[32m", "[pod/a/b] "])
+@pytest.mark.parametrize(
+    "before", ["> ", "[1,0]<stdout>:", "0: ", "2026-11-21T08:00:00.123Z ", "\x1b[32m", "[pod/a/b] "]
+)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\x1b[0m\n"])
 def test_prefixes_colours_and_ends_of_lines(before, end):
     wrapped = "".join(f"{before}{line}{end}" for line in TEXT.splitlines())

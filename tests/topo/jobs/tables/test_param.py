@@ -45,7 +45,9 @@ def test_rows_without_their_heading():
 
 def test_a_table_a_collective_type_and_tag():
     other = ROWS.replace("all_reduce", "all_to_all").replace("float32", "int32-tag")
-    first, second = read_tables("\n".join(line for pair in zip(ROWS.splitlines(), other.splitlines()) for line in pair))
+    first, second = read_tables(
+        "\n".join(line for pair in zip(ROWS.splitlines(), other.splitlines(), strict=True) for line in pair)
+    )
     assert (first.collective, second.collective) == (Collective.ALL_REDUCE, Collective.ALL_TO_ALL)
     assert (second.detail, second.rows[0].dtype, len(first.rows), len(second.rows)) == ("-tag", "int32", 2, 2)
 

@@ -66,7 +66,10 @@ def test_latencies():
 def test_titles(title, test):
     columns, row = "BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]", "65536 5000 96.00 80.00 0.152588"
     if test.endswith("lat"):
-        columns, row = "t_min[usec]    t_max[usec]  t_typical[usec]", "2       1000          1.07           4.09         1.10"
+        columns, row = (
+            "t_min[usec]    t_max[usec]  t_typical[usec]",
+            "2       1000          1.07           4.09         1.10",
+        )
     table = titled(title, columns, row)
     assert (table.test, table.directions) == (test, 2 if "Bidirectional" in title else 1)
     assert table.rows[0].out_of_place == (
@@ -82,7 +85,9 @@ def test_titles(title, test):
 )
 def test_further_columns(column, figure):
     columns = f"BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]{column}"
-    table = titled("RDMA_Write BW", columns, f"65536      5000             368.67             368.48 \t\t   0.702829{figure}")
+    table = titled(
+        "RDMA_Write BW", columns, f"65536      5000             368.67             368.48 \t\t   0.702829{figure}"
+    )
     assert table.rows[0].out_of_place == Measurement(
         algbw_gb_per_s=pytest.approx(368.48 * GIGABIT), peak_gb_per_s=pytest.approx(368.67 * GIGABIT)
     )
@@ -110,7 +115,9 @@ def test_a_table_without_its_title():
     assert (table.test, table.nic, table.complete, len(table.rows)) == ("", "", True, 1)
 
 
-@pytest.mark.parametrize("before", ["[1,0]<stdout>:", "0: ", "2026-11-21T08:00:00.123Z ", "\x1b[32m", "[pod/a/b] ", "> "])
+@pytest.mark.parametrize(
+    "before", ["[1,0]<stdout>:", "0: ", "2026-11-21T08:00:00.123Z ", "\x1b[32m", "[pod/a/b] ", "> "]
+)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\x1b[0m\n"])
 @pytest.mark.parametrize("text", [BANDWIDTHS, LATENCIES])
 def test_prefixes_colours_and_ends_of_lines(text, before, end):
