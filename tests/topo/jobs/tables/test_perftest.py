@@ -99,6 +99,12 @@ def test_a_test_that_was_killed_before_the_next_is_incomplete():
     assert (len(killed.rows), killed.complete) == (1, False)
 
 
+def test_another_benchmark_with_a_like_heading_has_no_table():
+    """Intel's MPI benchmarks count repetitions."""
+    heading = "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+    assert not read_tables(heading + "            8        10000        24.06        30.77        27.94\n")
+
+
 def test_gpu_memory():
     table, *_ = read_tables(BANDWIDTHS.replace(" GID index", " initializing CUDA\n GID index"))
     assert table.gpu_memory
