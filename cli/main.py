@@ -39,6 +39,7 @@ COMMANDS = {
         "railgauge.cli.link.command",
         "Measure bandwidth and latency between all ranks or GPUs; name the slow link or rank.",
     ),
+    "judge": ("railgauge.cli.judge", "Is a measured bandwidth good? nccl-tests and other tables beside the forecast."),
     "log": (
         "railgauge.cli.log.commands",
         "Explain NCCL's logs and flight records; find the rank that a hung job waits for.",

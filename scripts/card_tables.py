@@ -34,6 +34,7 @@ TABLES: dict[str, tuple[Callable[[], Iterable[Card]], tuple[str, ...]]] = {
         lambda: [card for area in (Area.LOGS, Area.JOBS, Area.CALLS, Area.PARTS) for card in in_area(area)],
         ("id", "levels", "what"),
     ),
+    "judge": (lambda: in_area(Area.MEASURED), ("id", "levels", "what")),
     "hang": (lambda: in_area(Area.HANG), ("id", "levels", "what", "more")),
 }
 """The cards of each table, and its columns."""

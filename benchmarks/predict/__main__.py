@@ -2,8 +2,8 @@
 """Predictions beside measured results: `python -m benchmarks.predict [-o FILE.jsonl]`.
 
 measured.jsonl has a table a line: `source` says where it is from, `use` whether it set the constants of
-topo/predict/calibration.py ("calibration"), was held out ("held-out"), or ran what is not modelled ("beyond": NVLS).
-The machine is the fixture `from` without what `drop` names. Rows are [bytes, us].
+topo/predict/calibration.py ("calibration") or was held out ("held-out"). The machine is the fixture `from` without what
+`drop` names. Rows are [bytes, us].
 """
 
 import argparse
@@ -81,7 +81,7 @@ def predicted(table: dict[str, Any]) -> Forecast:
 
 def summary(results: list[dict[str, Any]]) -> Iterator[str]:
     """The median and largest error of each use, small and large sizes apart."""
-    for use in ("calibration", "held-out", "beyond"):
+    for use in ("calibration", "held-out"):
         for words, small in (("below 1 MiB", True), ("from 1 MiB on", False)):
             counted = (result for result in results if result["use"] == use and (result["bytes"] < SMALL) is small)
             errors = [abs(result["error"]) for result in counted]

@@ -30,6 +30,7 @@ from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.fabric import HOP_US, RADIX, Fabric, FabricKind
+from railgauge.topo.predict.release import Release, known_release, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from railgauge.topo.predict.plan import NodePlan
 
 MOST_NODES = 1 << 20
-SIZES, WHAT_IF, FABRIC = "Sizes", "What if", "Network between nodes"
+SIZES, CALL, WHAT_IF, FABRIC = "Sizes", "What is called", "What if", "Network between nodes"
 MOST_ROWS = 10_000
 
 
@@ -66,6 +67,12 @@ def predict(
         int,
         typer.Option("-g", "--ngpus", metavar="N", min=1, help="The GPUs that one thread drives, as in nccl-tests."),
     ] = 1,
+    dtype: Annotated[str, option(CALL, "-d", "--datatype", metavar="TYPE", help="The type of elements.")] = "float",
+    redop: Annotated[str, option(CALL, "-o", "--op", metavar="OP", help="The operator of a reduction.")] = "sum",
+    release: Annotated[
+        str | None,
+        option(CALL, "--nccl", metavar="RELEASE", help="NCCL's release (default: installed, else the newest known)."),
+    ] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
@@ -120,6 +127,7 @@ def predict(
         railgauge graph predict all_reduce --nodes 16 --from @dgx-h100
         railgauge graph predict -b 1M -e 1G -f 4 --drop NIC1 --from @dgx-h100
         railgauge graph predict --set NIC2.width=8 --nodes 2 --from @dgx-h100
+        railgauge graph predict --nccl 2.20.5 --set NCCL_NVLS_ENABLE=0 --from @dgx-h100
     """
     from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
@@ -132,6 +140,8 @@ def predict(
 
     if nodes is not None and nodes > MOST_NODES:
         raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
+    call = _call(dtype, redop)
+    wanted = parse_release(release) if release else None
     fabric = Fabric(kind=kind, oversubscription=oversubscription, hop_us=hop_us, radix=radix)
     changes = [text for text in sets or [] if "." in text.partition("=")[0]]
     scanned = _sizes(begin, end, step, factor)
@@ -146,6 +156,8 @@ def predict(
         settings=settings,
         fabric=fabric,
         per_thread=per_thread,
+        call=call,
+        release=wanted or known_release(machine.sources.nccl),
     )
     edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is P2pAccess.OFF else []))
     _check_graph(graph, policy, (*edits, *(["--fixed"] if fixed else [])))
@@ -185,22 +197,33 @@ class _Shape:
     settings: "Mapping[str, str]"
     fabric: Fabric
     per_thread: int
+    call: tuple[str, str]
+    release: Release
 
     def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "NodePlan":
         """The plan of a machine: its channels searched, or read from a file."""
         from railgauge.topo.channels import graph_file
         from railgauge.topo.channels.group import group_of
         from railgauge.topo.nccl.graph.peer_status import denied_pairs
+        from railgauge.topo.nccl.graph.system import build_system
         from railgauge.topo.nccl.paths.paths import paths
         from railgauge.topo.nccl.settings.steering import read_steering
+        from railgauge.topo.predict.nvlink_domain import domain_nodes, joined
         from railgauge.topo.predict.plan import NodePlan
         from railgauge.topo.predict.search import search
 
         steering = read_steering(self.settings)
-        system = open_system(machine, self.ranks, self.device)
+        nodes = self.nodes or 1
+        domain = 1
+        if graph is None and self.ranks is None and steering.mnnvl:
+            domain = domain_nodes(machine.sources.gpus, nodes, self.release)
+        if domain > 1:
+            system = build_system(joined(machine.running, domain))
+        else:
+            system = open_system(machine, self.ranks, self.device)
+        nodes //= domain
         denied = denied_pairs(system, machine.reader)
         table = paths(system, p2p=p2p, levels=steering.levels, denied=denied)
-        nodes = self.nodes or 1
         if graph is None:
             graphs = search(system, nodes=nodes, policy=self.policy, steering=steering, p2p=p2p, denied=denied)
         else:
@@ -215,7 +238,21 @@ class _Shape:
             steering=steering,
             fabric=self.fabric,
             per_thread=self.per_thread,
+            release=self.release,
+            domain=domain,
+            datatype=self.call[0],
+            redop=self.call[1],
         )
+
+
+def _call(dtype: str, redop: str) -> tuple[str, str]:
+    """The type and operator by nccl-tests' names; UsageError for others, or all of them."""
+    from railgauge.collectives.dtype import parse_dtypes, parse_redops
+
+    types, operators = parse_dtypes(dtype), parse_redops(redop)
+    if len(types) > 1 or len(operators) > 1:
+        raise UsageError("a prediction is for one type and one operator: give -d and -o a name instead of all")
+    return types[0].label, operators[0].label
 
 
 def _check_graph(path: str | None, policy: Policy, edits: tuple[str, ...]) -> None:

@@ -33,8 +33,7 @@ from railgauge.topo.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from railgauge.topo.channels.graph import Graphs
-    from railgauge.topo.nccl.graph.model import System
+    from railgauge.topo.predict.plan import NodePlan
 
 PICTURES = (".svg", ".dot", ".html")  # of graph show
 
@@ -64,36 +63,44 @@ def search(
     """
     from railgauge.topo.channels import graph_file
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.paths.paths import paths
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.predict.plan import NodePlan
+    from railgauge.topo.predict.release import known_release
     from railgauge.topo.predict.search import search as search_graphs
     from railgauge.topo.render.graph import graph_records
+    from railgauge.topo.render.nvls import nvls_record
 
     if output is not None and output.lower().endswith(PICTURES):
         raise UsageError(f"-o {output}: search writes graph XML or JSON; use railgauge graph show to draw")
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
-    graphs = search_graphs(
-        system,
+    denied = denied_pairs(system, machine.reader)
+    graphs = search_graphs(system, nodes=nodes, policy=policy, steering=steering, p2p=not no_p2p, denied=denied)
+    plan = NodePlan(
+        system=system,
+        table=paths(system, p2p=not no_p2p, levels=steering.levels, denied=denied),
+        graphs=graphs,
         nodes=nodes,
-        policy=policy,
         steering=steering,
-        p2p=not no_p2p,
-        denied=denied_pairs(system, machine.reader),
+        release=known_release(machine.sources.nccl),
     )
-    answer = document("graph", machine.host, graphs=graph_records(graphs))
+    answer = document("graph", machine.host, graphs=graph_records(graphs), nvls=nvls_record(plan))
     if output is not None:
         text = json_text(answer) + "\n" if output.endswith(".json") else graph_file.dumps(graphs, system)
         write_text(output, text)
     if as_json:
         print_json(answer)
     elif output is None:
-        print_text("\n".join(_lines(system, graphs, nodes, link_names(system, ids))))
+        print_text("\n".join(_lines(plan, link_names(system, ids))))
 
 
-def _lines(system: "System", graphs: "Graphs", nodes: int, names: "Mapping[str, str]") -> list[str]:
+def _lines(plan: "NodePlan", names: "Mapping[str, str]") -> list[str]:
     from railgauge.topo.render.graph import graph_lines, rank_lines
+    from railgauge.topo.render.nvls import nvls_lines
 
-    counted = 2 if graphs.ring.channels[0].nets else nodes  # NCCL may split a node into several
+    graphs = plan.graphs
+    counted = 2 if graphs.ring.channels[0].nets else plan.nodes  # NCCL may split a node into several
     ring, tree = (graph_lines(*one, counted, names) for one in (("ring", graphs.ring), ("tree", graphs.tree)))
-    return [*rank_lines(system, graphs.ring), *ring, *tree]
+    return [*rank_lines(plan.system, graphs.ring), *ring, *tree, *nvls_lines(plan, names)]

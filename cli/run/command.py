@@ -210,7 +210,7 @@ def run(
             DEMANDS,
             "--compare",
             metavar="FILE",
-            help="Fail (exit status 1) if a size is slower than in this older result (JSON).",
+            help="Fail (exit status 1) if a size is slower than in this older result (JSON, or nccl-tests' output).",
         ),
     ] = "",
     tolerance: Annotated[

@@ -12,6 +12,7 @@ from railgauge.collectives import result_file
 from railgauge.collectives.comparison import ComparedRow, Comparison, compare
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.report.nccl_tests import number
+from railgauge.collectives.table_result import load_table
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
 
@@ -48,7 +49,7 @@ class Older:
         old = self.result
         verdict = f"{len(found.worse)} of {len(found.rows)} {'FAILED' if found.worse else 'OK'}"
         lines = [
-            f"Compared with {self.path}: {old.host}, {old.time}; speed 2 is twice as fast",
+            f"Compared with {self.path}: {', '.join(filter(None, (old.host, old.time)))}; speed 2 is twice as fast",
             *(change["message"] for change in (*_facts(self, now), *_missing(self, found))),
             *(_heading() if found.rows else []),
             *(_line(*pair) for pair in zip(found.rows[::2], found.rows[1::2], strict=True)),
@@ -71,7 +72,7 @@ def load(path: str, tolerance: float, collective: Collective) -> Older:
     Raises:
         InputError: it is no result. UsageError: it is a result of another collective.
     """
-    result = result_file.load(path)
+    result = load_table(path, collective) or result_file.load(path)
     if result.collective != collective:
         raise UsageError(f"--compare {path}: it holds a result of {result.collective}, not of {collective}")
     return Older(path=path, result=result, tolerance=tolerance)

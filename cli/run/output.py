@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge.cli.json_text import json_text
-from railgauge.cli.run import counters
+from railgauge.cli.run import counters, judged
 from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.document import RunDocument
@@ -22,6 +22,7 @@ from railgauge.transports.select import NET_IB
 if TYPE_CHECKING:
     from railgauge.cli.run.compare import Older
     from railgauge.collectives.comparison import Comparison
+    from railgauge.topo.jobs.judge.judge import JudgedTable
 
 
 class RunOutput:
@@ -58,7 +59,7 @@ class RunOutput:
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
         saved = self._save(document)
-        shown = self._show(document, compared)
+        shown = self._show(document, compared, None if error else judged.judged(document))
         broken = counters.tell(document.link_traffic or ())
         if document.error and not isinstance(error, BrokenPipeError):
             tell(f"railgauge run: {document.error}")
@@ -82,13 +83,15 @@ class RunOutput:
                 raise
             raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
 
-    def _show(self, document: RunDocument, compared: "Comparison | None") -> bool:
+    def _show(self, document: RunDocument, compared: "Comparison | None", verdict: "JudgedTable | None") -> bool:
         """Print the end of the table, or the document; return whether stdout took it."""
         try:
             if self._job.json:
-                self._print(json_text(self._document(document, compared), indent=None))
+                self._print(json_text(self._document(document, compared, verdict), indent=None))
             elif document.rows:
                 self._print(self._footer(document))
+                if verdict:
+                    self._print("\n".join(judged.lines(verdict)))
                 if document.link_traffic is not None:
                     self._print(counters.text(document.link_traffic))
                 if self.older and compared:
@@ -98,10 +101,11 @@ class RunOutput:
             return False
         return True
 
-    def _document(self, document: RunDocument, compared: "Comparison | None") -> dict[str, Any]:
-        if self.older and compared:
-            return self.older.document(document, compared)
-        return document.to_json()
+    def _document(
+        self, document: RunDocument, compared: "Comparison | None", verdict: "JudgedTable | None"
+    ) -> dict[str, Any]:
+        found = self.older.document(document, compared) if self.older and compared else document.to_json()
+        return {**found, "judged": judged.content(verdict)} if verdict else found
 
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))

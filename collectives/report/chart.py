@@ -26,6 +26,8 @@ class CurveKind(StrEnum):
     IN_PLACE = "in"
     PREDICTED = "predicted"
     FLOOR = "floor"
+    BOUND = "bound"
+    DEPARTS = "departs"
     BEFORE_OUT_OF_PLACE = "out before"
     BEFORE_IN_PLACE = "in before"
 
@@ -40,6 +42,8 @@ LABELS = {
     CurveKind.IN_PLACE: "in place",
     CurveKind.PREDICTED: "predicted",
     CurveKind.FLOOR: "measured memory limit",
+    CurveKind.BOUND: "bound of rings and trees",
+    CurveKind.DEPARTS: "below 3/4 of the forecast",
     CurveKind.BEFORE_OUT_OF_PLACE: "out of place, before",
     CurveKind.BEFORE_IN_PLACE: "in place, before",
 }

@@ -44,7 +44,8 @@ PAINT: tuple[Paint, ...] = (
     (".point.out", "fill", palette.OUT_OF_PLACE),
     (".point.in", "fill", palette.PAGE),
     (".predicted", "stroke", palette.PREDICTED),
-    (".planned, .floor", "stroke", palette.LIMIT),
+    (".planned, .floor, .bound", "stroke", palette.LIMIT),
+    (".departs", "stroke", palette.FAULTY),
 )
 SHAPE = f"""\
 text {{ font-family: {SANS}; font-size: 11px; white-space: pre }}
@@ -54,7 +55,9 @@ text {{ font-family: {SANS}; font-size: 11px; white-space: pre }}
 .curve {{ fill: none; stroke-width: 2; stroke-linejoin: round }}
 .point {{ stroke-width: 1.6 }}
 .predicted {{ stroke-dasharray: 2 4 }}
-.planned, .floor {{ stroke-dasharray: 9 4; stroke-width: 1.5 }}
+.planned, .floor, .bound {{ stroke-dasharray: 9 4; stroke-width: 1.5 }}
+.curve.departs {{ stroke: none }}
+.point.departs {{ fill: none; stroke-width: 2 }}
 .before {{ stroke-width: 1.5; stroke-opacity: 0.55 }}"""
 
 
@@ -170,7 +173,7 @@ def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
     """Which algorithm ran which sizes: labels above, with a line where another begins."""
     left = across.start
     spans = [span for span in panel.spans if span.last > 0]
-    for span, following in zip(spans, [*spans[1:], None], strict=True):
+    for span, following in zip(spans, [*spans[1:], *[None] * bool(spans)], strict=True):
         right = across.at((span.last * following.first) ** 0.5) if following else across.end
         if following:
             yield _line("axis", right, up.end, right, up.end - 14)
@@ -188,9 +191,11 @@ def _curve(curve: Curve, across: LogAxis, up: LogAxis) -> Iterable[str]:
 
 
 def _marker(kind: str, x: float, y: float, point: Point | None = None) -> Iterable[str]:
-    """A full circle out of place, an empty square in place; all others are lines alone."""
+    """A full circle out of place, an empty square in place, a ring where a curve departs; others are lines alone."""
     note = f"<title>{escape(point.note)}</title>" if point else ""
     if kind == CurveKind.OUT_OF_PLACE:
         yield f'<circle class="point {kind}" cx="{px(x)}" cy="{px(y)}" r="3.2">{note}</circle>'
+    elif kind == CurveKind.DEPARTS:
+        yield f'<circle class="point {kind}" cx="{px(x)}" cy="{px(y)}" r="7">{note}</circle>'
     elif kind == CurveKind.IN_PLACE:
         yield f'<rect class="point {kind}" x="{px(x - 3)}" y="{px(y - 3)}" width="6" height="6">{note}</rect>'

@@ -55,7 +55,7 @@ def test_a_verdict_has_its_reason(table):
     assert table.verdict in ("healthy", "faulty", "unknown")
     assert table.cause is None or table.cause in cards()
     assert (table.why is not None) == (table.verdict == "faulty")
-    assert not table.wrong or table.cause == "results-wrong"
+    assert not table.wrong or table.cause == "wrong-results"
 
 
 def test_fixtures_exist():

@@ -17,6 +17,7 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 FIXTURES = ("@h200x4", "@dgx-h100", "@gb200-tray", "@dgx-a100", "@laptop", "@power9-ac922")
+TABLE = str(Path(__file__).parents[1] / "topo" / "jobs" / "tables" / "outputs" / "nccl-tests-2.17.6.txt")
 COMMANDS = {
     "paths": [
         ("topo", "paths", "--from", "@h200x4", "--json"),
@@ -53,6 +54,7 @@ COMMANDS = {
         ("env", "--from", "@laptop", "--json"),
     ],
     "link": [("link", "--ranks", "2", "-b", "4K", "-n", "1", "--json")],
+    "judge": [("judge", TABLE, "--json"), ("judge", TABLE, "--from", "@dgx-a100", "--nodes", "2", "--json")],
     "list": [("run", "--list", "--json")],
     "watch": [("watch", "--from", "@dgx-h100", "--every", "1ms", "--count", "1", "--json")],
     "diff": [

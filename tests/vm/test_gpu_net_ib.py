@@ -15,7 +15,7 @@ from railgauge.collectives.operation import NUMBERS
 
 pytestmark = [
     pytest.mark.vm,
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(800),
     pytest.mark.skipif(not native.has_gpu_kernels(), reason="this build has no GPU kernels: it was built without nvcc"),
 ]
 TIMEOUT_S = 300  # about 60 s where two cores are free

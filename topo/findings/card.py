@@ -36,6 +36,7 @@ class Area(StrEnum):
     SETTINGS = "NCCL's settings"
     COMPARISON = "other nodes, and earlier states"
     LINKS = "measured links"
+    MEASURED = "measured tables"
     TRAFFIC = "traffic of links"
     LOGS = "logs of jobs"
     JOBS = "jobs that do not start, or are ended"

@@ -35,19 +35,19 @@ class ForecastComparison:
     def statement(self) -> str:
         """The largest size: bus bandwidth before and after, the bottleneck now, channels x GB/s each (if any)."""
         old, new = self.before.rows[-1], self.after.rows[-1]
-        direct = new.algorithm is Algorithm.DIRECT
+        on_channels = {old.algorithm, new.algorithm} <= {Algorithm.RING, Algorithm.TREE}
         parts = [
             f"{old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s busbw ({_percent(self.change)})",
             f"bottleneck {new.limit.name}",
             *(
-                []
-                if direct
-                else [f"channels {channels_text(self.before, old)} -> {channels_text(self.after, new)} GB/s"]
+                [f"channels {channels_text(self.before, old)} -> {channels_text(self.after, new)} GB/s"]
+                if on_channels
+                else []
             ),
             *self._chosen(),
             *self._left_out(),
         ]
-        return f"{self.after.plan.nodes}-node {self.after.collective} {size_text(new.size)}: {'; '.join(parts)}"
+        return f"{self.after.plan.machines}-node {self.after.collective} {size_text(new.size)}: {'; '.join(parts)}"
 
     def _chosen(self) -> list[str]:
         """The new algorithm."""

@@ -99,6 +99,6 @@ def _chosen(plan: NodePlan, collective: Collective, size: int, allowed: Allowed)
     if choice is None:
         raise UsageError(
             f"NCCL_ALGO and NCCL_PROTO allow nothing that is modelled for {collective}: "
-            "ring (and tree for all_reduce), with LL, LL128 or Simple"
+            "ring (tree for all_reduce) with LL, LL128 or Simple; NVLS, PAT or CollNet with Simple where NCCL has it"
         )
     return choice.algorithm, choice.protocol

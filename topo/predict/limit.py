@@ -7,11 +7,12 @@ from railgauge.topo.nccl.graph.ends import names_of, text_names
 from railgauge.topo.nccl.graph.link_names import device_at, held
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind, System
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict import pairs
+from railgauge.topo.predict import nvls, pairs
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest
-from railgauge.topo.predict.nccl_model import channels_most, ring_steps
+from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, channels_most, ring_steps
 from railgauge.topo.predict.network import spine_share
+from railgauge.topo.predict.nvls_graph import fullest
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import NodePlan
 
@@ -54,9 +55,27 @@ class CollectiveLimits:
             return Limit(by=LATENCY, what=_steps(self._plan, self._collective, algorithm))
         key = algorithm, protocol
         if key not in self._bandwidth:
-            direct = algorithm is Algorithm.DIRECT
-            self._bandwidth[key] = self.of_pairs() if direct else self.of_channels(algorithm, protocol)
+            self._bandwidth[key] = self._by_bandwidth(algorithm, protocol)
         return self._bandwidth[key]
+
+    def _by_bandwidth(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
+        if algorithm is Algorithm.DIRECT:
+            return self.of_pairs()
+        if algorithm in (NVLS, NVLS_TREE):
+            return self._of_nvls(algorithm)
+        return self.of_channels(RING if algorithm in (PAT, *COLLNET) else algorithm, protocol)
+
+    def _of_nvls(self, algorithm: Algorithm) -> Limit:
+        """The bottleneck of NVLS: NVLinks, or on several nodes the ways to NICs or the spines."""
+        plan, graph = self._plan, nvls.existing(self._plan)
+        within = fullest(plan, graph, self._collective)
+        if plan.nodes == 1 or nvls.gb_per_s_within(plan, graph, self._collective) <= nvls.gb_per_s_between(
+            plan, graph, algorithm
+        ):
+            return _link(plan.system, within)
+        if spine_share(plan, algorithm) < 1:
+            return _spines(plan)
+        return _link(plan.system, nvls.to_nics(plan, graph, algorithm))
 
     def of_channels(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
         """The bottleneck of rings and trees."""
@@ -131,10 +150,20 @@ def _steps(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> str:
         whose = "the root" if collective in (Collective.GATHER, Collective.SCATTER) else "each rank"
         return f"{1 if collective is Collective.SEND_RECV else plan.ranks - 1} messages of {whose}"
     if algorithm is Algorithm.TREE:
-        between = plan.nodes.bit_length() - 1
-        return f"2 x ({plan.per_node - 1} steps within a node + {between} between nodes)"
-    steps = ring_steps(collective, plan.ranks)
-    return in_turn(steps)
+        return f"2 x ({plan.per_node - 1} steps within a node + {_levels(plan)} between nodes)"
+    if algorithm is NVLS_TREE:
+        return f"a multicast step within each node + 2 x {_levels(plan)} steps between nodes"
+    if algorithm is NVLS:
+        return "a multicast step" if plan.nodes == 1 else "a multicast step within each node + one through the network"
+    if algorithm is PAT:
+        return f"{_levels(plan)} steps between nodes, and a part for each of {plan.ranks} ranks"
+    if algorithm in COLLNET:
+        return f"2 x {plan.per_node - 1} steps within a node + one through the network"
+    return in_turn(ring_steps(collective, plan.ranks))
+
+
+def _levels(plan: NodePlan) -> int:
+    return plan.nodes.bit_length() - 1
 
 
 def in_turn(steps: int) -> str:

@@ -37,7 +37,7 @@ def of_channels(plan: NodePlan, algorithm: Algorithm) -> Fullest:
 def of_steps(plan: NodePlan, found: Iterable[Step]) -> Fullest:
     """The fullest links of a node under some steps."""
     loads = carried(plan.system, plan.table, found)
-    return _fullest([(load.link, load.real_share if plan.real else load.share) for load in loads])
+    return fullest_of([(load.link, load.real_share if plan.real else load.share) for load in loads])
 
 
 def _ring_steps(plan: NodePlan) -> Iterator[Step]:
@@ -61,6 +61,7 @@ def _steps(plan: NodePlan, algorithm: Algorithm, *, within: float, between: floa
     return (step for channel in graph.channels for step in steps(group, graph, channel))
 
 
-def _fullest(found: list[tuple[Link, float]]) -> Fullest:
+def fullest_of(found: list[tuple[Link, float]]) -> Fullest:
+    """The fullest of some links, each with its load as a share of what it passes."""
     most = max((share for _, share in found), default=0.0)
     return Fullest(links=tuple(link for link, share in found if share >= most * ALIKE), share=most)

@@ -6,6 +6,10 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict.fabric import FabricKind
 from railgauge.topo.predict.plan import NodePlan
 
+TREES = (Algorithm.TREE, Algorithm.NVLS_TREE, Algorithm.PAT)
+BY_HEADS = (Algorithm.NVLS_TREE, Algorithm.NVLS, Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN)
+"""Each head has its own NIC and keeps to its rail."""
+
 
 def upward(plan: NodePlan, algorithm: Algorithm) -> float:
     """The share of a leaf's traffic that goes on to the spines.
@@ -14,8 +18,10 @@ def upward(plan: NodePlan, algorithm: Algorithm) -> float:
     a channel that enters by one NIC and leaves by another crosses at every node, unless `keeps_rails`.
     """
     below = plan.nodes_per_leaf
-    near = 0.0 if plan.nodes <= below else min(1.0, (2 if algorithm is Algorithm.TREE else 1) / below)
+    near = 0.0 if plan.nodes <= below else min(1.0, (2 if algorithm in TREES else 1) / below)
     graph = plan.graph(algorithm)
+    if algorithm in BY_HEADS:
+        return near
     if plan.fabric.kind is not FabricKind.RAIL or keeps_rails(graph):
         return near
     return max(near, sum(len(set(channel.nets)) > 1 for channel in graph.channels) / len(graph.channels))
@@ -43,6 +49,6 @@ def far_us(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> floa
     leaves = -(-plan.nodes // plan.nodes_per_leaf)
     if leaves == 1:
         return 0.0
-    crossings = (leaves - 1).bit_length() if algorithm is Algorithm.TREE else leaves - 1
+    crossings = (leaves - 1).bit_length() if algorithm in TREES else 1 if algorithm in BY_HEADS else leaves - 1
     both_ways = 2 if collective is Collective.ALL_REDUCE else 1
     return both_ways * crossings * plan.fabric.far_us(plan.nics, plan.nodes)

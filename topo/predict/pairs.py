@@ -16,6 +16,7 @@ from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest, of_steps
 from railgauge.topo.predict.nccl_cost import launch_us
+from railgauge.topo.predict.nccl_model import generation
 from railgauge.topo.predict.plan import NodePlan
 
 
@@ -27,10 +28,11 @@ def pair_cost(plan: NodePlan, collective: Collective, size: int) -> Cost:
     peers = 1 if collective is Collective.SEND_RECV else plan.ranks - 1
     start = calibration.PAIR_US + launch_us(plan)
     far = plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
-    share = max(within(plan, collective).share, between(plan, collective).share / spine_share(plan, collective))
+    near = within(plan, collective).share / calibration.PAIR_EFFICIENCY[generation(plan)]
+    net = between(plan, collective).share / spine_share(plan, collective) / calibration.PAIR_NET_EFFICIENCY
     return Cost(
-        latency_us=start + calibration.PEER_US * peers + far,
-        transfer_us=size * share / calibration.PAIR_EFFICIENCY / 1e3,
+        latency_us=start + calibration.PEER_US * peers * plan.per_thread + far,
+        transfer_us=size * max(near, net) / 1e3,
     )
 
 

@@ -15,6 +15,7 @@ from railgauge.topo.predict.load import Fullest, of_channels
 from railgauge.topo.predict.nccl_model import channels_most, generation, most_ll
 from railgauge.topo.predict.network import spine_share
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.release import NEWEST, Since
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
@@ -70,9 +71,9 @@ def protocol_share(plan: NodePlan, algorithm: Algorithm, protocol: Protocol) -> 
     return {LL: simple / 3.8, LL128: flagged, SIMPLE: simple}[protocol]
 
 
-def _share(plan: NodePlan, most: tuple[nccl.Row, ...]) -> float:
-    """A maximum as a share of the channels it was measured on; within one node no maximum is reached."""
+def _share(plan: NodePlan, most: Since[nccl.Most]) -> float:
+    """A maximum, the newest figure, as a share of the channels it was measured on; within one node none is reached."""
     if plan.nodes == 1:
         return 1.0
     row = generation(plan)
-    return most[row][min(plan.nodes, 3) - 1] / nccl.MEASURED_ON[row]
+    return nccl.most(most, NEWEST, row, plan.nodes) / nccl.MEASURED_ON[row]

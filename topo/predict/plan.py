@@ -9,6 +9,7 @@ from railgauge.topo.nccl.paths.paths import Paths
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.nccl.settings.steering import Steering
 from railgauge.topo.predict.fabric import ONE_SWITCH, Fabric
+from railgauge.topo.predict.release import NEWEST, Release
 
 DEFAULTS = Steering()
 
@@ -18,7 +19,9 @@ class NodePlan:
     """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
-    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans.
+    with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release` of
+    NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them. `domain`: how many machines are one node
+    for NCCL, by an NVLink domain (nvlink_domain.py); the System has them all.
     """
 
     system: System
@@ -29,6 +32,10 @@ class NodePlan:
     fabric: Fabric = ONE_SWITCH
     per_thread: int = 1
     real: bool = True
+    release: Release = NEWEST
+    datatype: str = "float"
+    redop: str = "sum"
+    domain: int = 1
 
     @property
     def per_node(self) -> int:
@@ -39,6 +46,11 @@ class NodePlan:
     def ranks(self) -> int:
         """Ranks of all nodes."""
         return self.per_node * self.nodes
+
+    @property
+    def machines(self) -> int:
+        """Nodes as an operator counts them."""
+        return self.nodes * self.domain
 
     @property
     def parts(self) -> int:

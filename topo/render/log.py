@@ -10,6 +10,7 @@ from railgauge.topo.jobs.logs.connections import LoggedConnection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import LogVerdict
 from railgauge.topo.render import findings
+from railgauge.topo.render.judge import judge_document, judge_lines
 from railgauge.topo.render.palette import Ink, Line, line
 from railgauge.topo.values.node_names import folded
 from railgauge.topo.values.spans import listed
@@ -49,6 +50,7 @@ def log_document(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> 
         "connections": [_connection(one) for one in log.connections.kept],
         "connections_beyond": log.connections.beyond.total(),
         "allowed": list(allowed),
+        "tables": judge_document(verdict.judged)["tables"],
         "findings": [findings.record(finding) for finding in verdict.findings],
     }
 
@@ -110,6 +112,8 @@ def log_lines(log: Log, verdict: LogVerdict, allowed: Iterable[str] = ()) -> Ite
     for title, rows in parts:
         if rows:
             yield from map(line, (*_part(title, rows), ""))
+    for one in verdict.judged:
+        yield from (*judge_lines(one), line(""))
 
 
 def log_header(log: Log) -> str:

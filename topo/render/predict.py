@@ -5,13 +5,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from railgauge.topo.nccl.graph.link_names import device_at, slow_links
-from railgauge.topo.nccl.graph.model import Link, NodeKind, System
-from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.graph.model import Link, System
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.comparison import ForecastComparison
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
 from railgauge.topo.predict.limit import Limit
+from railgauge.topo.predict.nvls import existing
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.release import NEWEST, release_text
+from railgauge.topo.render.nvls import nvls_heads
 
+NVLS = (Algorithm.NVLS, Algorithm.NVLS_TREE)
+MULTICAST = "# nvls needs NVLink multicast, which is assumed; without it: --set NCCL_NVLS_ENABLE=0"
+DOMAIN = "of an NVLink domain are one for NCCL (MNNVL); without it: --set NCCL_MNNVL_ENABLE=0"
 LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
 LEAST_USEFUL = ("algbw", "old algo", "proto", "channels", "old time", "algo", "limit")
@@ -96,12 +102,15 @@ def _fitting(columns: Sequence[_Column], width: int | None) -> tuple[list[_Colum
 def _header(found: Forecast) -> list[str]:
     plan, fabric = found.plan, found.plan.fabric
     kind = "host ranks" if plan.on_host else "GPUs"
-    text = f"# {found.collective}: {plan.ranks} {kind}, {plan.nodes} {'node' if plan.nodes == 1 else 'nodes'}"
+    text = f"# {found.collective}: {plan.ranks} {kind}, {plan.machines} {'node' if plan.machines == 1 else 'nodes'}"
+    text += f"; NCCL {release_text(plan.release)}" if plan.release != NEWEST and not plan.on_host else ""
     if plan.nodes > 1:
         levels = fabric.levels(plan.nics, plan.nodes)
         text += f"; fabric {fabric.kind}, {levels} level{'s' * (levels > 1)} of {fabric.radix} ports"
         text += f", oversubscribed {fabric.oversubscription:g} to 1" * (levels > 1)
-    return [text, *(_graph(plan, name) for name in ("ring", "tree"))]
+    domain = [f"# {plan.domain} nodes {DOMAIN}"] if plan.domain > 1 else []
+    heads = [f"# {nvls_heads(plan, existing(plan))}"] if _by_nvls(found) else []
+    return [text, *domain, *(_graph(plan, name) for name in ("ring", "tree")), *heads]
 
 
 def _graph(plan: NodePlan, name: str) -> str:
@@ -121,10 +130,11 @@ def _notes(found: Forecast) -> list[str]:
     plan = found.plan
     if plan.on_host:
         return ["# CPU costs are those of one measured machine; traffic between nodes is as planned"]
-    multicast = plan.system.kind(NodeKind.NVS) and plan.sms[0] >= 90 and found.collective is Collective.ALL_REDUCE
-    return (
-        ["# without NVLink multicast (NVLS), which is not modelled; NCCL is faster where it is on"] if multicast else []
-    )
+    return [MULTICAST] if _by_nvls(found) else []
+
+
+def _by_nvls(found: Forecast) -> bool:
+    return any(row.algorithm in NVLS for row in found.rows)
 
 
 DIGITS = 4
@@ -136,8 +146,12 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
     return {
         "collective": str(found.collective),
         "ranks": found.plan.ranks,
-        "nodes": found.plan.nodes,
+        "nodes": found.plan.machines,
+        "nvlink_domain": found.plan.domain,
         "device": "cpu" if found.plan.on_host else "cuda",
+        "nccl": None if found.plan.on_host else release_text(found.plan.release),
+        "datatype": found.plan.datatype,
+        "redop": found.plan.redop,
         "fabric": _fabric_record(found.plan) if found.plan.nodes > 1 else None,
         "change": {"edits": list(compared.edits), "statement": compared.statement} if compared else None,
         "ring": _graph_record(found.plan, "ring"),

@@ -7,6 +7,9 @@ import sys
 import pytest
 from tests.cli.command import clean_environment, document, railgauge, run
 from tests.collectives.results import result, row
+from tests.topo.jobs.judge.made import as_nccl_tests
+
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 SMALL = ("--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "2")
 
@@ -41,6 +44,18 @@ def test_slower_is_status_1_and_says_what(old):
     assert "# Below speed 0.5      : 4 of 4 FAILED" in done.stdout
     assert sum(line.endswith("slower") for line in done.stdout.splitlines()) == 2
     assert f"4 of 4 measurements are slower than in {path} by more than 50 %; worst: " in done.stderr
+
+
+@pytest.mark.parametrize(("share", "status"), [(50.0, 1), (1e-6, 0)])
+def test_a_table_of_nccl_tests_is_an_older_result(tmp_path, share, status):
+    path = tmp_path / "all_reduce.txt"
+    path.write_text(as_nccl_tests({8: 0.01 * share, 64: 0.1 * share}, Collective.ALL_REDUCE, 8, "NVIDIA H200"))
+    done = run(*SMALL, "--compare", str(path))
+    assert done.returncode == status, done.stderr
+    assert f"# Compared with {path}: gpu01; speed 2 is twice as fast" in done.stdout
+    assert "# ranks: 8 then, 2 now" in done.stdout
+    other = railgauge("run", "all_gather", *SMALL, "--compare", str(path))
+    assert (other.returncode, "tables of all_reduce, not of all_gather" in other.stderr) == (2, True)
 
 
 def test_the_document_is_a_diff(old, tmp_path):

@@ -225,7 +225,8 @@ def test_processes_of_two_jobs_do_not_meet_at_one_port(monkeypatch):
     def come(number):
         step = {"SLURM_PROCID": str(number), "SLURM_STEP_ID": str(number)}
         place = find_place(there | step, f"tcp://127.0.0.1:{port}")
-        with arrive(place, ranks_per_process=1, timeout_s=3.0 - number) as rendezvous:  # process 0 takes the store along
+        timeout_s = 3.0 - number  # process 0 takes the store along
+        with arrive(place, ranks_per_process=1, timeout_s=timeout_s) as rendezvous:
             rendezvous.join(number).close()
 
     found = in_threads(2, come)

@@ -162,9 +162,15 @@ def test_settings_that_leave_nothing_are_usage_errors():
 
 
 def test_settings_bound_the_channels_that_run():
-    where = plan("@dgx-h100", 2)
+    where = plan("@dgx-a100", 2)
     few = replace(where, steering=Steering(max_channels=4))
     assert rows(where, LARGE)[0].channels > rows(few, LARGE)[0].channels == 4
+
+
+def test_settings_do_not_bound_the_channels_of_nvls():
+    where = plan("@dgx-h100")
+    few = replace(where, steering=Steering(max_channels=4))
+    assert rows(where, LARGE) == rows(few, LARGE)
 
 
 def test_a_node_that_nccl_takes_apart_is_filled_by_its_way_to_the_nics():

@@ -60,6 +60,6 @@ def test_without_nvlink_there_is_no_ll128_unless_it_is_asked_for():
 
 def test_settings_narrow_the_choice():
     assert chosen(plan("@h200x4"), 8, NCCL_ALGO="Tree") == ("tree", "ll")
-    assert chosen(plan("@h200x4"), 8, NCCL_PROTO="Simple") == ("ring", "simple")
-    assert chosen(plan("@h200x4"), 8, NCCL_ALGO="NVLS") is None
+    assert chosen(plan("@h200x4"), 8, NCCL_ALGO="Ring", NCCL_PROTO="Simple") == ("ring", "simple")
+    assert chosen(plan("@dgx-a100"), 8, NCCL_ALGO="NVLS") is None
     assert chosen(plan("@h200x4"), 8, Collective.BROADCAST, NCCL_ALGO="Tree") is None

@@ -27,7 +27,7 @@ CUDA_ARCH_MISSING = Card(
 )
 CUDA_START_FAILED = Card(
     id="cuda-start-failed",
-    title="CUDA or HIP does not start in the process",
+    title="CUDA or HIP does not start in the process, or not on the GPU that it asks for",
     levels=(INFO, FAIL),
     about=(
         "The driver's library is not found, or starts no context: the process was forked after CUDA was used, sees "
@@ -46,16 +46,28 @@ CUDA_START_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|101|46)\b|no CUDA-capable device"
+            r"invalid device ordinal|[Cc]uda failure 101\b|device < num_gpus|GPU device may be out of range",
+            FAIL,
+            "a rank asks for a GPU by a number that its process does not have: more ranks on the host than GPUs that "
+            "they see (CUDA_VISIBLE_DEVICES, -g, slots of the host file; of MIG a process sees one instance)",
+        ),
+        Pattern(
+            r"Failed to initialize NVML: Unknown Error|nvmlInit\w*\(\) failed: Unknown Error",
+            FAIL,
+            "NVML gives no reason: mostly a container that lost its GPUs while it ran, as after systemctl "
+            "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
+        ),
+        Pattern(
+            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|46)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
-            r"|invalid device ordinal|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
+            r"|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
             r"|Found no NVIDIA driver|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
-            r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device|/dev/kfd|No HIP GPUs are available"
-            r"|ROCk module is NOT loaded",
+            r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device"
+            r"|/dev/kfd\b.*(?:denied|No such|not |fail)|No HIP GPUs are available|ROCk module is NOT loaded",
             FAIL,
             "HIP finds no usable GPU: the container needs /dev/kfd and /dev/dri, and the user the groups video and "
             "render",
@@ -91,9 +103,9 @@ GPU_MEMORY_FULL = Card(
     shows=("include/alloc.h:204 NCCL WARN Cuda failure 2 'out of memory'",),
     patterns=(
         Pattern(
-            r"(?:[Cc]uda|CUDA|HIP|hip).*(?:out of memory|OUT_OF_MEMORY|OutOfMemory)|[Cc]uda failure 2\b"
-            r"|Failed to CUDA (?:m|c)alloc|RESOURCE_EXHAUSTED: Out of memory|Free memory on device.*less than"
-            r"|(?<!ray\.exceptions\.)OutOfMemoryError",
+            r"(?:[Cc]uda|CUDA|HIP|hip).*(?:(?<!running )(?<!ran )out of memory|OUT_OF_MEMORY|OutOfMemory)"
+            r"|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc|RESOURCE_EXHAUSTED: Out of memory"
+            r"|Free memory on device.*less than|(?<!ray\.exceptions\.)OutOfMemoryError",
             FAIL,
             "no memory left on a GPU",
         ),
@@ -112,7 +124,7 @@ HOST_MEMORY_FULL = Card(
     patterns=(
         Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
-            r"|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
+            r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
             r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
             FAIL,
@@ -180,9 +192,15 @@ CUDA_FAILURE = Card(
     ),
     patterns=(
         Pattern(
+            r"over nvlink or a hardware error|CUDA_ERROR_CONTAINED|[Cc]uda(?:ErrorContained| failure 226\b)",
+            FAIL,
+            "an access over NVLink failed: the fabric or a GPU at its other end is faulty, or the peer's memory is "
+            "gone; Xids in dmesg of both tell",
+        ),
+        Pattern(
             r"Invalid access of peer GPU memory|Memory access fault by GPU"
-            r"|illegal memory access|unspecified launch failure|misaligned address|device-side assert|illegal "
-            r"instruction",
+            r"|illegal memory access|unspecified launch failure|misaligned address|device-side assert triggered"
+            r"|illegal instruction",
             FAIL,
             "a kernel crashed on the GPU, of the program or of NCCL: CUDA reports it at a later call",
             general=1,
@@ -201,10 +219,17 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"hipIpc|cudaIpc|CUDA IPC|IPC handle|cuMemImport|cuMemExport|cuMemMap|ncclCuMem|cuIpc",
+            r"(?:[Ff]ail|rror).{0,80}(?:CUDA IPC|IPC handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port|cuMemMap)"
+            r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)",
             FAIL,
             "a GPU's memory cannot be shared with another process of the host (IPC)",
             general=1,
+        ),
+        Pattern(
+            r"hipIpc|cudaIpc|CUDA IPC|IPC handle|cuMemImport|cuMemExport|cuMemMap|ncclCuMem|cuIpc",
+            FAIL,
+            "a GPU's memory cannot be shared with another process of the host (IPC)",
+            general=2,
         ),
         Pattern(
             r"(?:[Cc]uda|CUDA|HIP|ROCr) (?:failure|error|Error|call)|hip[A-Z]\w+ |cu(?:da)?[A-Z]\w+(?:\(\))? "
@@ -229,10 +254,34 @@ FINE_GRAIN_PCIE_OFF = Card(
     ),
     patterns=(
         Pattern(
-            r"HSA_FORCE_FINE_GRAIN_PCIE|HSA_NO_SCRATCH_RECLAIM|NUMA auto balancing",
+            r"Missing .HSA_|HSA_NO_SCRATCH_RECLAIM\S* (?:must|should|is not)|NUMA auto balancing",
             WARN,
             "RCCL asks for settings of the machine that are missing: P2P may be slow or hang",
         ),
     ),
     links=("https://github.com/ROCm/rccl/issues/1026",),
+)
+SOCKET_FAILED = Card(
+    id="socket-failed",
+    title="NCCL's sockets between ranks fail",
+    levels=(FAIL,),
+    about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
+    remedy="check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before",
+    sure="NCCL_DEBUG=INFO: 'Bootstrap : Using' of all ranks; railgauge cluster reach",
+    shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
+    patterns=(
+        Pattern(
+            r"wrong magic",
+            FAIL,
+            "what connected to a port of NCCL is no rank of this communicator: a scanner, a metrics probe (an HTTP "
+            "GET), or a rank of another job",
+        ),
+        Pattern(
+            r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
+            r"|network address|unique ?id|wrong magic)",
+            FAIL,
+            "NCCL's sockets between ranks fail",
+            general=2,
+        ),
+    ),
 )

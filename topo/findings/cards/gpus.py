@@ -33,6 +33,12 @@ DRIVER_MISMATCH = Card(
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
         ),
         Pattern(
+            r"cannot be captured in a graph if",
+            FAIL,
+            "this NCCL was built with a CUDA older than 11.3, or the driver is older than R465: CUDA graphs cannot "
+            "hold its calls; a wheel of the program's own CUDA release brings the right one",
+        ),
+        Pattern(
             r"PFN functions not found|Retrieve \S+ (?:version \d+ )?failed with",
             WARN,
             "the driver lacks functions that this NCCL would use: it is older than the CUDA that NCCL was built with",
@@ -163,6 +169,18 @@ P2P_UNSUPPORTED = Card(
             r"[Cc]uda failure (?:217\b|'peer access is not supported)|peer access is not supported between",
             FAIL,
             "CUDA gives no peer access between two GPUs",
+        ),
+        Pattern(
+            r"doesn't support faster communication broadband via P2P",
+            FAIL,
+            "the program stops because GPUs of this series have no P2P: it wants NCCL_P2P_DISABLE=1 and "
+            "NCCL_IB_DISABLE=1, as accelerate launch sets them",
+        ),
+        Pattern(
+            r"peer mapping resources exhausted|TOO_MANY_PEERS|[Cc]uda failure 711\b",
+            FAIL,
+            "CUDA lets a GPU have 8 peers in a process, and there are more: one process for each GPU, or fewer GPUs "
+            "in one",
         ),
         Pattern(
             r"No transport found|has no transport for|Could not find transport|no transport for (?:send|recv)",

@@ -66,8 +66,9 @@ RANKS_MISSING = Card(
     patterns=(
         Pattern(
             r"[Bb]arrier timed out|Timed out (?:waiting|task names)"
-            r"|waiting for clients|\d+/\d+ clients joined|RendezvousTimeoutError|Rendezvous.{1,40}timed out"
-            r"|failed to pass monitoredBarrier",
+            r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
+            r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"
+            r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE",
             FAIL,
             "not all ranks joined the job's store or a barrier in time",
             follows=True,
@@ -81,10 +82,15 @@ RANKS_MISSING = Card(
             follows=True,
         ),
         Pattern(
-            r"mismatch in (?:info from procs|rank count)",
+            r"mismatch in (?:info from procs|rank count)|joining a group with size \d+, but that group has size",
             FAIL,
             "ranks disagree on how many they are: processes of two jobs met at one address, or a rank was started with "
             "other numbers",
+        ),
+        Pattern(
+            r"Invalid rank requested|rank should be in the interval",
+            FAIL,
+            "a rank's number is not below the number of ranks: more processes were started than WORLD_SIZE says",
         ),
         Pattern(
             r"has already checked in|[Bb]ootstrap.*ranks? .*(?:twice|already)",
@@ -93,6 +99,126 @@ RANKS_MISSING = Card(
         ),
     ),
     links=("https://github.com/pytorch/pytorch/issues/90759",),
+)
+LAUNCH_FAILED = Card(
+    id="launch-failed",
+    title="The launcher cannot start the job's processes on all hosts",
+    levels=(INFO, FAIL),
+    about=(
+        "mpirun, mpiexec, pdsh and srun start a helper of theirs on every host, by ssh or through the scheduler; the "
+        "helper starts the ranks, and the ranks exchange their addresses through it (PMI, PMIx). NCCL has not run yet."
+    ),
+    remedy=(
+        "ssh to each host without a password must find the same programs: PATH in ~/.bashrc, mpirun --prefix; keys "
+        "and rights of ~/.ssh; slots=N in the host file for N GPUs; one clock (chrony) and one key of munge on all "
+        "nodes; open ports between them"
+    ),
+    sure="ssh HOST 'which orted; date'; mpirun -np 2 -H HOST1,HOST2 hostname; srun -N 2 hostname",
+    shows=(
+        "bash: orted: command not found",
+        "root@worker-1: Permission denied (publickey,password).",
+        "There are not enough slots available in the system to satisfy the 16",
+        "srun: error: Task launch for 36.0 failed on node cn131: Job credential expired",
+        "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1",
+    ),
+    patterns=(
+        Pattern(
+            r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun|nvidia-container-cli)\S*: (?:command )?not found"
+            r"|Command not found: \S+|execvp error on file",
+            FAIL,
+            "a program that the launcher starts is not found on a host: PATH of a shell without login, or another "
+            "place of installation",
+        ),
+        Pattern(
+            r"Permission denied \((?:publickey|password|keyboard|gssapi|hostbased)|Host key verification failed"
+            r"|not reachable via ssh",
+            FAIL,
+            "ssh to a host was refused: its key, the user's key, or the rights of ~/.ssh",
+        ),
+        Pattern(
+            r"[Jj]ob credential expired|Munge decode failed|[Cc]redential.*(?:rewound|expired)",
+            FAIL,
+            "a node refused the job's credential as too old: its clock differs, or it took long to start",
+        ),
+        Pattern(
+            r"not enough slots available",
+            FAIL,
+            "the hosts have fewer slots than processes are wanted: slots=N in the host file, or HOST:N",
+        ),
+        Pattern(
+            r"PMI_KVS_Get returned -?\d|PMI2?_\w+ (?:failed|returned -)|pmixp_\w+.*timeout"
+            r"|PMIx_\w+.*(?:fail|rror)",
+            FAIL,
+            "the launcher's helpers could not exchange the addresses of ranks (PMI, PMIx): they do not reach each "
+            "other, or are of another MPI than the program",
+        ),
+        Pattern(
+            r"unable to reliably start one or more daemons|unable to run \w*proxy|setting up the bootstrap proxies"
+            r"|Task launch for \S+ failed|Application launch failed"
+            r"|ssh exited with exit code [1-9]",
+            FAIL,
+            "the launcher's helper did not start on a host",
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/kubeflow/mpi-operator/issues/501", "https://github.com/NVIDIA/nccl-tests/issues/92"),
+)
+MPI_NETWORK_MISSING = Card(
+    id="mpi-network-missing",
+    title="MPI finds no network that it can use",
+    levels=(INFO, FAIL),
+    about=(
+        "MPI sends through UCX or libfabric. Which network these take depends on what they were built with, on the "
+        "interfaces and devices of the host, and on settings that leave too few. NCCL chooses its own network later."
+    ),
+    remedy=(
+        "unset UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER and --mca settings, or name what is there; one MPI and one UCX on "
+        "all nodes; an interface that is up; --mca pml ob1 --mca btl tcp,self as a test"
+    ),
+    sure="ucx_info -d; fi_info; ompi_info | grep -E 'pml|mtl|btl' on every node",
+    shows=(
+        "find_provider(170).........: OFI fi_getinfo() failure",
+        "[ndv2-1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on ndv2-1 selected pml ucx",
+        "ucp_context.c:1451 UCX  ERROR no usable transports/devices (asked rc on network:eth0 )",
+        "A requested component was not found, or was unable to be opened.  This",
+    ),
+    patterns=(
+        Pattern(
+            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
+            FAIL,
+            "libfabric offers MPI no network: no interface is up, FI_PROVIDER names one that is not there, or its "
+            "provider cannot do what MPI asks for",
+        ),
+        Pattern(
+            r"selected pml \w+, but peer .* selected pml",
+            FAIL,
+            "processes chose different layers of MPI: devices or builds differ between nodes; --mca pml NAME on all",
+        ),
+        Pattern(
+            r"requested component was not found",
+            FAIL,
+            "a component that the command asks for is not part of this MPI, or its libraries are missing on a host",
+        ),
+        Pattern(
+            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
+            r"available",
+            FAIL,
+            "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
+        ),
+        Pattern(
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
+            FAIL,
+            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
+        ),
+        Pattern(
+            r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",
+            FAIL,
+            "MPI does not start",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/openucx/ucx/issues/4224", "https://github.com/pmodels/mpich/issues/6612"),
 )
 LIBRARY_MIXED = Card(
     id="library-mixed",

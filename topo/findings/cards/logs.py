@@ -22,7 +22,10 @@ PEER_LOST = Card(
         ),
         Pattern(
             r"remote process exited or there was a network error|A worker died or was killed|worker process has died"
-            r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly",
+            r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly"
+            r"|lost communication with a remote daemon|Horovod has been shut down"
+            r"|has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous"
+            r"|Failed to send RPC to coordination service|JAX distributed service detected fatal",
             FAIL,
             "another rank ended or was killed: its own log says why",
             general=1,
@@ -40,7 +43,7 @@ COLLECTIVE_TIMEOUT = Card(
     patterns=(
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
-            r"stuck|ProcessGroup\w+ watchdog hang"
+            r"stuck|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
             r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
@@ -62,25 +65,6 @@ RUN_SLOWER = Card(
     about="The average bandwidths of several runs of nccl-tests in one log, or in several, are compared.",
     remedy="compare their machines with railgauge topo diff; a VM without topology shows as vm-flat-topology",
     hints=("# Avg bus bandwidth    : 48.51",),
-)
-RESULTS_WRONG = Card(
-    id="results-wrong",
-    title="nccl-tests found wrong results: data was damaged on its way",
-    levels=(FAIL,),
-    about=(
-        "nccl-tests compares what each rank received with what it should have. Differences come from copies between "
-        "GPUs that an IOMMU or ACS turns astray, faulty memory or links, and faults of a driver or release."
-    ),
-    remedy=(
-        "train nothing on these GPUs; repeat with NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC and NCCL_PROTO=Simple, "
-        "one at a time, to see which path it is; check IOMMU and ACS, ECC counts, NVLink errors and the driver"
-    ),
-    sure="all_reduce_perf -b 8 -e 1G -f 2 -c 1 on one node, then on two; railgauge check",
-    shows=("# Out of bounds values : 248 FAILED",),
-    patterns=(
-        Pattern(r"Out of bounds values : [1-9]\d* FAILED", FAIL, "nccl-tests received other data than was sent"),
-    ),
-    links=("https://github.com/NVIDIA/nccl-tests/issues/7",),
 )
 RAS_PORT_TAKEN = Card(
     id="ras-port-taken",
@@ -123,18 +107,21 @@ NCCL_ABORTING = Card(
             follows=True,
         ),
         Pattern(
-            r"recv failed while polling|Failed to execute operation|Proxy Call to rank \d+ failed|Could not receive "
-            r"type from"
-            r"|Error encountered progressing|Proxy thread error|proxyDestroy failed|in abort state|communicator "
-            r"encountered a fatal"
-            r"|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError|ncclProxy(?:Call|Client)\w* call"
-            r"|ncclProxyClient"
-            r"|Accept failed|closing (?:message queue|connection)|cleanup (?:callback|comm)|socket progress error"
-            r"|Your program may be hanging|\[Rem Allocator\]|before the previous operation returned ncclSuccess"
+            r"Socket recv failed|Failed to execute operation|Proxy Call to rank \d+ failed|proxyDestroy failed"
+            r"|communicator encountered a fatal|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError"
+            r"|ncclProxy(?:Call|Client)|Your program may be hanging|before the previous operation returned ncclSuccess"
             r"|NCCL error was detected elsewhere",
             FAIL,
             "a part of NCCL reports that another part or rank failed",
             general=1,
+            follows=True,
+        ),
+        Pattern(
+            r"Could not receive type from|Error encountered progressing|Proxy thread error|in abort state|Accept failed"
+            r"|closing (?:message queue|connection)|cleanup (?:callback|comm)|socket progress error|\[Rem Allocator\]",
+            FAIL,
+            "a part of NCCL reports that another part or rank failed",
+            general=2,
             follows=True,
         ),
     ),
@@ -165,7 +152,7 @@ JOB_FAILED = Card(
         ),
         Pattern(
             r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError"
-            r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error"
+            r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"
             r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",

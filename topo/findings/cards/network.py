@@ -62,6 +62,12 @@ SOCKET_IFNAME_VIRTUAL = Card(
             "a rank connects to an address of docker's bridge (172.17.0.0/16), which every host has for itself",
         ),
         Pattern(
+            r"[Cc]onnect\S* to (?:169\.254\.|\[?fe80:).*(?:failed|refused|returned|No route|timed out|unreachable)",
+            FAIL,
+            "a rank connects to a link-local address, which a peer chose for itself: NCCL_SOCKET_IFNAME on that host "
+            "has to name the interface of the common network",
+        ),
+        Pattern(
             r"received unexpected process identifier|accepted a TCP connection from what appears",
             FAIL,
             "Open MPI connects over an interface on which several hosts have one address, such as docker0 or virbr0: "
@@ -149,7 +155,7 @@ RAIL_UNREACHABLE = Card(
         ),
         Pattern(
             r"ibv_modify_qp failed.*(?:Network is unreachable|No route to host|\b101\b|\b113\b)"
-            r"|ibv_create_ah\b.*failed",
+            r"|ibv_create_ah\b.*failed|[Uu]nable to create ah\b",
             FAIL,
             "a NIC has no route to the GID of its peer",
         ),
@@ -225,7 +231,7 @@ PORTS_BLOCKED = Card(
         Pattern(
             r"[Gg]loo.*(?:[Cc]onnect timeout|connect.*refused)|UCX +ERROR.*(?:refused|No route|timed out)"
             r"|Connect to \S+<\d+> failed|to the C10d store has failed|failed to TCP connect to a peer MPI"
-            r"|processes are unable to reach each other"
+            r"|processes are unable to reach each other|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|ssh: connect to host .*(?:refused|timed out|No route)",
             FAIL,
             "a rank cannot connect to another one's port",

@@ -66,8 +66,8 @@ FABRIC_NOT_READY = Card(
     ),
     patterns=(
         Pattern(
-            r"transport/nvls|NVLink SHARP|Multicast memory|system not yet initialized|[Cc]uda failure 802\b"
-            r"|fabric manager .*don't match with driver",
+            r"transport/nvls|[Ff]ailed .{0,80}(?:NVLink SHARP|Multicast memory)|system not yet initialized"
+            r"|[Cc]uda failure 802\b|fabric manager .*don't match with driver",
             FAIL,
             "the NVLink fabric is not ready or has no multicast groups left",
         ),
@@ -99,7 +99,8 @@ IMEX_MISSING = Card(
     hints=("NCCL INFO comm 0x7f10 rank 0 nRanks 72 nNodes 18 localRanks 4 localRank 0 MNNVL 0",),
     patterns=(
         Pattern(
-            r"CUDA_ERROR_NOT_PERMITTED|Cuda failure 800\b|IMEX"
+            r"CUDA_ERROR_NOT_PERMITTED|Cuda failure 800\b|IMEX .{0,80}(?:not |no |fail|missing|unavail)"
+            r"|(?:[Ff]ail|[Nn]o ).{0,80}IMEX"
             r"|\bC(?:u|UDA) (?:failure|error): .?operation not permitted",
             FAIL,
             "memory cannot be shared between nodes over NVLink",

@@ -91,7 +91,7 @@ RDMA_ACCESS_REFUSED = Card(
             "the peer's NIC could not finish an operation (status 11)",
         ),
         Pattern(
-            r"access violation|local work queue error|invalid request",
+            r"access violation work queue|local access violation|local work queue error",
             FAIL,
             "a NIC reports that a peer wanted memory that it may not access",
         ),
@@ -107,6 +107,11 @@ RDMA_CALL_FAILED = Card(
     sure="ibv_devinfo -v in the container; ib_write_bw between the same two NICs",
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
+        Pattern(
+            r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",
+            FAIL,
+            "a NIC gives no further protection domain: too many processes or communicators have opened it",
+        ),
         Pattern(
             r"ibv_\w+|NET/IB|IbSend|IbRecv|net_ib|Ib Alloc|mlx5dv|MLX5",
             FAIL,
@@ -182,14 +187,36 @@ PLUGIN_FAILED = Card(
     ),
     patterns=(
         Pattern(
+            r"FI_OPT_EFA_\w+.*not supported",
+            FAIL,
+            "the plugin asks for what this libfabric does not know: both have to be of one EFA installer, and no "
+            "other libfabric comes first in LD_LIBRARY_PATH",
+        ),
+        Pattern(
+            r"efa.*(?:[Ii]nvalid address|[Uu]nresponsive (?:remote|peer)|[Uu]nreachable (?:remote|peer)).*Peer",
+            FAIL,
+            "a peer's EFA address is not valid any more: its process has ended, whose own log says why",
+        ),
+        Pattern(
+            r"(?:gdr_copy|GPU memory) pin failed",
+            FAIL,
+            "UCX cannot pin GPU memory through gdr_copy: its module gdrdrv is not loaded, or does not fit the GPU's "
+            "driver; UCX_TLS=^gdr_copy does without",
+        ),
+        Pattern(
             r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
             FAIL,
             "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
             "traffic from and to itself pass, in both directions, as EFA needs",
         ),
         Pattern(
+            r"fastsocket\.\w+:\d+ .*(?:incoming CPU|Maximum retry)",
+            INFO,
+            "the FastSocket plugin tries again: harmless where the connection follows",
+        ),
+        Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
-            r"|UCX  ?(?:ERROR|WARN|FATAL)"
+            r"|UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))"
             r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
@@ -290,24 +317,6 @@ SYSTEM_CALL_FAILED = Card(
         ),
     ),
 )
-SOCKET_FAILED = Card(
-    id="socket-failed",
-    title="NCCL's sockets between ranks fail",
-    levels=(FAIL,),
-    about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
-    remedy="check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before",
-    sure="NCCL_DEBUG=INFO: 'Bootstrap : Using' of all ranks; railgauge cluster reach",
-    shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
-    patterns=(
-        Pattern(
-            r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
-            r"|network address|unique ?id|wrong magic)",
-            FAIL,
-            "NCCL's sockets between ranks fail",
-            general=2,
-        ),
-    ),
-)
 TOPOLOGY_UNUSABLE = Card(
     id="topology-unusable",
     title="NCCL does not understand the machine's topology",
@@ -317,6 +326,18 @@ TOPOLOGY_UNUSABLE = Card(
     sure="NCCL_TOPO_DUMP_FILE=topo.xml, then railgauge topo lint topo.xml",
     shows=("graph/topo.cc:300 NCCL WARN Could not find NET with id 3",),
     patterns=(
+        Pattern(
+            r"Could not read node #|(?:alt_rsmi|kfd).*(?:[Cc]ould not|[Ff]ailed to) (?:open|read)",
+            FAIL,
+            "RCCL cannot read a GPU in the kernel's list (KFD): a VM or container is given only some of the host's "
+            "GPUs, or not their device nodes",
+        ),
+        Pattern(
+            r"[Ff]ailed to find reverse path",
+            FAIL,
+            "one end of a link between GPUs is known, the other is not: this release is older than the GPUs (H100 "
+            "from NCCL 2.15, Blackwell from 2.25), or the job is not given all GPUs of the host",
+        ),
         Pattern(
             r"(?i:(?:^|/)graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"
             r"|\bnics?\b|\bxml"

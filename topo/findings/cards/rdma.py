@@ -89,8 +89,13 @@ VERBS_DEVICE_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_modify_qp failed.*(?:No such device|\b19\b)|Unable to (?:open|query) (?:device|port)|IB device \S+ "
-            r"not found",
+            r"ibv_modify_qp failed.*(?:No such device|\b19\b)",
+            FAIL,
+            "a NIC has no GID in this network namespace at the index that was chosen: NCCL_IB_GID_INDEX names an "
+            "entry that is empty here, or the device's interface is not in the container",
+        ),
+        Pattern(
+            r"Unable to (?:open|query) (?:device|port)|IB device \S+ not found|ibv_open_device\b.*fail",
             FAIL,
             "an RDMA device is there and cannot be opened or used",
         ),

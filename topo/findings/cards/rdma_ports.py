@@ -76,7 +76,7 @@ IB_ERRORS_RISING = Card(
             general=1,
         ),
         Pattern(
-            r"async (?:fatal |error )?event",
+            r"async (?:fatal |error )?event|ibv_get_async_event",
             FAIL,
             "a NIC reported an error of its own (asynchronous event)",
             general=1,
@@ -182,7 +182,8 @@ GID_TABLE_HOLES = Card(
     shared_with=("gid-index-invalid", "verbs-device-missing"),
     patterns=(
         Pattern(
-            r"(?:read|open) failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed",
+            r"(?:read|open) failed in \w*(?:RoceGetVersionNum|GetGid\w*)|Unable to query GID|ibv_query_gid failed"
+            r"|Invalid gid\[\d+\]",
             FAIL,
             "an entry of a GID table cannot be read, as in a pod whose table has holes",
         ),

@@ -42,7 +42,7 @@ NCCL_SETTING_IGNORED = Card(
 NCCL_SETTING_INVALID = Card(
     id="nccl-setting-invalid",
     title="NCCL reads a setting as another value",
-    levels=(WARN, FAIL, UNKNOWN),
+    levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "Numbers are read by strtoll with base 0: on, true and yes are 0, 022 is 18, 22ms is 22. Texts keep their "
         "blanks and quotes, and before 2.30 the carriage return of a file with Windows line ends. Values in files end "
@@ -59,6 +59,12 @@ NCCL_SETTING_INVALID = Card(
             r"Invalid value .* for NCCL_\w+",
             WARN,
             "NCCL does not understand the value of a setting: it uses the default",
+        ),
+        Pattern(
+            r"no algorithm/protocol available",
+            FAIL,
+            "NCCL_ALGO and NCCL_PROTO leave no algorithm that this communicator can use (CollNet and NVLS need their "
+            "hardware and plugins)",
         ),
         Pattern(
             r"\b(?:RC|N)CCL_(?!\w+_INITIALIZER)\w+|environment|User asked for|Invalid \S+ \d+ \(m|token"

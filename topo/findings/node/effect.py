@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.node.repair import NO_REPAIR, Repair
 from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 if TYPE_CHECKING:
     from railgauge.topo.predict.comparison import ForecastComparison
     from railgauge.topo.predict.forecast import Forecast
-    from railgauge.topo.predict.plan import NodePlan
 
 SIZE = 1 << 30
 PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
@@ -127,31 +127,26 @@ def once_fixed(machine: Machine, sets: Iterable[str], *, nodes: int = 2) -> str:
 
 
 def compared(
-    before: Machine, after: Machine, edits: tuple[str, ...] = (), *, nodes: int = 1
+    before: Machine,
+    after: Machine,
+    edits: tuple[str, ...] = (),
+    *,
+    nodes: int = 1,
+    collective: Collective = Collective.ALL_REDUCE,
 ) -> "ForecastComparison | None":
     """The predictions for two states of a machine; None if either has none."""
     from railgauge.topo.predict.comparison import ForecastComparison
 
     try:
-        return ForecastComparison(edits=edits, before=_forecast(before, nodes), after=_forecast(after, nodes))
+        old, new = (_forecast(machine, nodes, collective) for machine in (before, after))
+        return ForecastComparison(edits=edits, before=old, after=new)
     except Error:
         return None
 
 
-def planned(machine: Machine, nodes: int = 1) -> "NodePlan":
-    """What NCCL would run on a machine, as one of several such nodes; Error if it finds no channels."""
-    from railgauge.topo.channels.graph import Policy
-    from railgauge.topo.predict.plan import NodePlan
-    from railgauge.topo.predict.search import search
-
-    denied = machine.denied
-    graphs = search(machine.system, nodes=nodes, policy=Policy.NCCL, steering=machine.steering, denied=denied)
-    return NodePlan(system=machine.system, table=machine.paths, graphs=graphs, nodes=nodes, steering=machine.steering)
-
-
-def _forecast(machine: Machine, nodes: int) -> "Forecast":
-    from railgauge.topo.nccl.settings.algorithm import Collective
+def _forecast(machine: Machine, nodes: int, collective: Collective = Collective.ALL_REDUCE) -> "Forecast":
     from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.forecast import forecast, nccl_rows
+    from railgauge.topo.predict.planned import planned
 
-    return forecast(planned(machine, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(machine.settings), nccl_rows)
+    return forecast(planned(machine, nodes), collective, (SIZE,), read_allowed(machine.settings), nccl_rows)

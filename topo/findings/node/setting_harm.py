@@ -15,6 +15,7 @@ from railgauge.topo.findings.node.effect import compared
 from railgauge.topo.findings.node.gdr_use import by_dma_buf
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.hca import plugin_off
 from railgauge.topo.nccl.settings.parameter import parameter
 
@@ -149,11 +150,14 @@ def _bound(machine: Machine, other: Machine, setting: Setting) -> Harm:
 
 
 def _loss(machine: Machine, other: Machine, setting: Setting, *, nodes: int) -> str:
-    """The predictions with and without the setting; "" if it is not worse."""
-    found = compared(other, machine, (f"{setting.name}={setting.value}",), nodes=nodes)
-    if found is None or found.after.rows[-1].busbw_gb_per_s > LOSS * found.before.rows[-1].busbw_gb_per_s:
-        return ""
-    return f"{f'{nodes} such nodes: ' if nodes > 1 else ''}{found.statement}"
+    """The predictions with and without the setting, of an all-reduce, else an all-gather (which has rings where the
+    other has NVLS); "" if neither is worse.
+    """
+    for collective in (Collective.ALL_REDUCE, Collective.ALL_GATHER):
+        found = compared(other, machine, (f"{setting.name}={setting.value}",), nodes=nodes, collective=collective)
+        if found and found.after.rows[-1].busbw_gb_per_s <= LOSS * found.before.rows[-1].busbw_gb_per_s:
+            return f"{f'{nodes} such nodes: ' if nodes > 1 else ''}{found.statement}"
+    return ""
 
 
 def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
@@ -161,7 +165,10 @@ def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     gpus = machine.sources.gpus
     able = any(link.remote_kind == "switch" and link.up for gpu in gpus if gpu.sm >= HOPPER for link in gpu.links)
     off = parameter(machine.settings, setting.name, 1) == 0
-    return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported") if off and able else None
+    if not off or not able:
+        return None
+    loss = _loss(machine, other, setting, nodes=1 if len(gpus) > 1 else 2)
+    return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported", loss)
 
 
 JUDGED: dict[str, Callable[[Machine, Machine, Setting], Harm | None]] = {

@@ -7,9 +7,9 @@ from itertools import pairwise
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.process import SHM_TOO_SMALL
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.effect import planned
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
+from railgauge.topo.predict.planned import planned
 
 SEGMENT_BYTES = 9_637_888
 """One connection of one channel: the buffers of all three protocols. NCCL prints it when there is no room for it

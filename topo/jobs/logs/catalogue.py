@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Card, Pattern, cards
 
-OF_COMMUNICATION = re.compile(r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla")
+OF_COMMUNICATION = re.compile(
+    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv"
+)
 WARNS = re.compile(r"\[W[ \d]|\bwarn(?:ing)?\b", re.IGNORECASE)
 """A library that connects warns of attempts that it repeats."""
 OF_A_FAULT = 1

@@ -21,7 +21,8 @@ OTHER = re.compile(
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
     r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
-    r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: \S|[Cc]rashed"
+    r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: +\S|[Cc]rashed|[Uu]nhandled exception|\bhas failed\b"
+    r"|[Uu]nable to (?:connect|run|launch)"
 )
 TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")
 """Of several errors these name a cause; others sum up."""

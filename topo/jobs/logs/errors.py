@@ -11,7 +11,7 @@ from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
 from railgauge.topo.findings.cards.network import PORTS_BLOCKED, RAIL_UNREACHABLE, SOCKET_IFNAME_VIRTUAL
-from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED, TOPOLOGY_UNUSABLE
+from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED, RDMA_CALL_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
@@ -27,7 +27,7 @@ from railgauge.topo.jobs.logs.words import named
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
-    PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id,),
+    PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
     RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id,),
     PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),

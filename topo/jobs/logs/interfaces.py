@@ -3,6 +3,7 @@
 
 import ipaddress
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.network import PORTS_BLOCKED, SOCKET_IFNAME_VIRTUAL
@@ -15,6 +16,8 @@ VIRTUAL = re.compile(
 )
 """Interfaces that do not reach other nodes."""
 LOOPBACK = "lo"
+SYSTEM_ERROR = re.compile(r"nccl(?:System|Remote)Error|unhandled system error|remote process exited")
+"""What NCCL calls an error of a socket, among others."""
 
 
 def interfaces(log: Log) -> Iterator[Finding]:
@@ -38,19 +41,33 @@ def _bootstraps(log: Log) -> Iterator[Finding]:
 
 
 def _data(log: Log) -> Iterator[Finding]:
-    """Interfaces that sockets may use for data, where they are used or a rank could not connect to one."""
+    """Interfaces that sockets may use for data, where they are used or a rank could not connect to one, or where
+    nothing else tells why an operation on sockets failed.
+    """
     by_socket = any(one.via.startswith("NET/Socket") for one, _ in log.connections.traffic())
+    unexplained = _unexplained(log)
     blocked = [seen.text for seen in log.sightings.values() if seen.entry.card is PORTS_BLOCKED]
     for host, networks in sorted(log.devices.items()):
+        beyond = defaultdict(list)
         for device in networks.get("Socket", ()):
             name, _, rest = device.partition(":")
             address = rest.partition("<")[0]
-            why = _unreachable(name, address)
-            failed = any(address and address in text for text in blocked)
-            if why and name != LOOPBACK and (failed or by_socket or len(log.hosts) > 1):
-                message = f"{named([host])} uses {name} {address} for data, {why}"
+            if (why := _unreachable(name, address)) and name != LOOPBACK:
+                failed = any(address and address in text for text in blocked)
+                beyond[failed, why].append(f"{name} {address}")
+        for (failed, why), ways in beyond.items():
+            if failed or by_socket or unexplained or len(log.hosts) > 1:
+                message = f"{named([host])} uses {', '.join(ways)} for data, {why}"
                 message += ": a rank could not connect to it" if failed else ""
-                yield SOCKET_IFNAME_VIRTUAL.finding(Level.FAIL if failed else Level.WARN, f"{host} {name}", message)
+                level = Level.FAIL if failed else Level.WARN
+                yield SOCKET_IFNAME_VIRTUAL.finding(level, f"{host} {ways[0].split()[0]}".strip(), message)
+
+
+def _unexplained(log: Log) -> bool:
+    """Whether a log has an error that may be one of sockets, and nothing that it comes from."""
+    seen = log.sightings.values()
+    known = any(one.entry.pattern.level is Level.FAIL and not one.entry.pattern.follows for one in seen)
+    return not known and any(SYSTEM_ERROR.search(one.text) for one in seen)
 
 
 def _unreachable(name: str, address: str) -> str:

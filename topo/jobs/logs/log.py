@@ -193,6 +193,7 @@ class Log:
     def end_file(self) -> None:
         """The file that was read is at its end; another may follow."""
         self.errors_at_end = dict.fromkeys(self.ends[:MOST_ENDINGS])
+        self.outputs.end_file()
         self._file += 1
         self._tail = b""
 
@@ -200,6 +201,7 @@ class Log:
         """Take in a block of whole lines."""
         self._tail = (block if len(block) >= LAST_BYTES else self._tail + block)[-LAST_BYTES:]
         self.kernel.read(block)
+        self.outputs.take(block)
         keeps = not self.connections.full
         if not keeps and self.connections.count(block):
             return  # nothing else is in it
@@ -230,14 +232,11 @@ class Log:
     def _take(self, line: LogLine) -> None:
         if line.level:
             self.messages += 1
-        if line.host:
+        via = "via" in line.text and self.connections.read(line.text, line.host, self._comm(line))
+        stated = via or (line.level != "WARN" and self._facts(line))
+        if line.host and (stated or line.level == "WARN"):  # where ranks cut into a line others are the ends of names
             self.hosts[line.host] = None
-        if "via" in line.text:
-            comm = self._threads.get((line.host, line.pid, line.thread), "")
-            if self.connections.read(line.text, line.host, comm):
-                return
-        stated = line.level != "WARN" and self._facts(line)
-        if not (stated and line.level == "INFO"):
+        if not (via or (stated and line.level == "INFO")):
             self._error(line)
 
     def _facts(self, line: LogLine) -> bool:

@@ -3,6 +3,9 @@
 
 import re
 
+from railgauge.topo.jobs.tables.table import MeasuredTable
+from railgauge.topo.jobs.tables.tables import Tables
+
 AVERAGE = re.compile(r"# Avg bus bandwidth *: *(\d{1,9}(?:\.\d{1,9})?)")
 MISMATCH = re.compile(r"^#\S+ \((\w+)\) +MISMATCH")
 LAUNCHED = re.compile(r"^(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18})")
@@ -10,9 +13,13 @@ BEHIND = re.compile(r"^Rank (\d{1,9}) -- GPU (\S+) managed by process \d+ on nod
 
 
 class Outputs:
-    """Averages of nccl-tests in GB/s, and of ncclras: how many ranks launched how many operations, and who is named."""
+    """Tables of benchmarks in the files that are at their end, averages of nccl-tests in GB/s, and of ncclras: how many
+    ranks launched how many operations, and who is named.
+    """
 
     def __init__(self) -> None:
+        self.tables: list[MeasuredTable] = []
+        self._tables = Tables()
         self.averages: list[float] = []
         self.mismatches: list[str] = []
         self.launched: dict[int, int] = {}
@@ -21,7 +28,16 @@ class Outputs:
     @property
     def any(self) -> bool:
         """Whether there was something."""
-        return bool(self.averages or self.mismatches or self.launched)
+        return bool(self.tables or self.averages or self.mismatches or self.launched)
+
+    def take(self, block: bytes) -> None:
+        """Take in a block of whole lines, for the tables in it."""
+        self._tables.take(block)
+
+    def end_file(self) -> None:
+        """The file is at its end."""
+        self.tables += self._tables.found()
+        self._tables = Tables()
 
     def read(self, text: str) -> None:
         """Take in a line."""

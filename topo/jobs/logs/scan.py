@@ -7,7 +7,8 @@ hexadecimal number, replaced by 0. The words get the same replacement: a line th
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from railgauge.topo.files.lines import LONGEST
 
@@ -19,21 +20,56 @@ INFO = (
     rb"|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
-OTHER = (
-    rb"(?:Watchdog caught|Warning: couldn't|MR with error|_NOT_PERMITTED|XML Import|MISMATCH|Avg bus|'nvidia_peermem'"
-    rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
-    rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
-    rb"|match with driver|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)|Exception \(either"
-    rb"|hipErr|SIG(?:KILL|BUS)|oom_kill|OOM|Out [Oo]f|code = -|xit ?code|clients joined|cannot connect"
-    rb"|imed out|10d store|got 0 bytes|not loaded| refused|esolve host|ame resolution|rvice not known|ost not found"
-    rb"|gai error|undefined symbol"
-    rb"|already in use|worker process|process identifier|TCP connection|SIG(?:HUP|SEGV|TERM)|got signal|by signal"
-    rb"|exited on signal|tion signal|ught signal|DUE TO|due to (?:time|pre)|victed|HIP |hip[A-Z]|Segm"
-    rb"|emporarily|Address in|fault by|nable to |GPU Hang|less than desired|unreach|rror in|of bounds|died (?:or|unex)"
-    rb"|Transport retry|<warn>|rror:|\] [\w./+-]+:\d+ WARN |\] INFO %s)"
+OTHER = rb"(?:Pid +\d+ on |Using (?:\[|network)|hip[A-Z]|\] [\w./+-]+:\d+ WARN |\] INFO %s|%s)"
+WORDS = (
+    # of NCCL and RCCL
+    b"Watchdog caught|MR with error|allocate MR|ERRNO|XML|Avg bus|-library=|-- GPU |hannels per|ks have launched"
+    b"|Bootstrap : |Bootstrap: |vice found|Duplicate GPU|Multiple Ranks|ultiple ranks|iommu=|P2P is dis|Got comp"
+    b"|Got async|sync event|GPU Direct RDMA|less than desired|of bounds|recv fail|reverse path|not read node"
+    b"|real path of| of node |_ERR|RETRY_EXC|transport/nvls|NVLink|ulticast|no interface|interface found"
+    b"|neither AF_|CCL Error|memory seg|allocate shared|cuMem host|nvalid value|KV Convert|ismatch|MISMATCH"
+    b"|bytes instead|truncated|incorrect receive|across all ranks|device counts|number of devices"
+    b"|must have the same|o transport|ind transport|already checked in|rank already|rank twice|ranks twice"
+    b"|ranks already|in abort state|a fatal|commDestroySync|commReclaim|ncclProxy|SetAsyncError|closing "
+    b"|cleanup c|ogress error|rogressing|may be hanging|Rem Allocator|previous operation|elsewhere|This usually"
+    b"|a error|m error|CommAbort|was aborted|type from|ncclCuMem|incompatible with|access violation|work queue"
+    b"|nvalid request|completion status|ibv_|listening socket|GPU allocated|NET/OFI|NET/UCX|HSA_|NUMA auto"
+    b"|remote process|wrong magic|cannot be captured|Invalid rank|rank should be|fastsocket"
+    # of CUDA, HIP and the driver
+    b"|'nvidia_peermem'|peermem|peer_mem|match with driver|Driver/library|_NOT_PERMITTED|HIP |evice ordinal"
+    b"|num_gpus|TOO_MANY|peer mapping|CONTAINED|Contained|nvlink or|not yet init|IMEX|IB device|couldn't load"
+    b"|river version|display driver|forward compat|PFN func|peer access|symbol not found|nvalid device"
+    b"|out of range|-capable|is/are busy|NVIDIA driver|device driver|re-initialize|/dev/kfd|rsmi|ROCk"
+    b"|cannot open|amdhip|ut of memory|OUT_OF_MEM|OfMemory|Free memory on|uncorrectable|off the bus|GPU is lost"
+    b"|hardware stack|fault by|GPU Hang|illegal |misaligned|-side assert|not supported|of peer GPU|cudaIpc|cuIpc"
+    b"|cuMemI|cuMemE|cuMemM|IPC|shutting down|returned error"
+    # of PyTorch, gloo, JAX, Ray and the programs
+    b"|Error|Exception (either|watchdog|Timeout at|pair closure|gloo|Gloo|clients joined|workers joined"
+    b"|waiting for clients|waiting for workers|Timeout waiting|imeout after|shared seed|mismatch in|10d store"
+    b"|got 0 bytes|losed by|the rendezvous|heartbeat|RegisterTask|registration failed|service agent"
+    b"|distributed service|joining a group|worker process|NodeDied|died or|unexpectedly|shut down|Stalled"
+    b"|doesn't support"
+    # of MPI, UCX and libfabric
+    b"|process identifier|TCP connection|cannot connect|Transport retry|<warn>|<critical>|prov_err|empty list"
+    b"|eligible prov|No plugin|FI_OPT|libfabric:|selected pml|ted component|OFI |find_provider|no usable"
+    b"|active messages|is not available|INIT has|in internal_Init|MPI_ABORT|UCX |nvalid gid|create ah"
+    b"|non-zero status"
+    # of launchers, schedulers and the system
+    b"|iled|ilure|rror:|rror in|SIGKILL|SIGBUS|SIGHUP|SIGSEGV|SIGTERM|oom_kill|oom-kill|OOM|Out Of|Out of"
+    b"|code = -|xit code|xitcode|imed out|not loaded| refused|esolve host|ame resolution|rvice not known"
+    b"|not found|UnknownHost|gaierror|gai error|getaddrinfo|gethostbyname|No address assoc|undefined symbol"
+    b"|libnccl|librccl|CCL library|already in use|EADDRINUSE|got signal|by signal|on signal|tion signal"
+    b"|ught signal|DUE TO|due to time|due to pre|victed|Segm|emporarily|Address in|nable to |unreach|ommand not"
+    b"|via ssh|proxies|rmission denied|not permitted|Read-only|execvp|redential|not enough|PMI|pmixp"
+    b"|lost communication|dialing|No route|connection abort|onnect to |eturned 111|Broken pipe|connection reset"
+    b"|Connection reset|No space left|Too many open|ot enough memory|ALLOC_PD|start new thread|NODE_FAIL"
+    b"|DeadlineEx|Preempted|running low|low on resource|CANCELLED|returned null|alloc of|out of host|bad_alloc"
+    b"|Bus error|ould not map|ould not open|by subset of|insufficient shared"
 )
-"""The words of other programs, those of NCCL whose header was lost in copying, and the headers of 2.0 to 2.3, which did
-not name itself."""
+"""The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and
+in those of 2.0 to 2.3, which did not name itself. The more of a word are hexadecimal digits, the more lines have its
+shape.
+"""
 NARROW = 70
 """A warning as long as this may be wrapped by a terminal: then it goes on in the line below it."""
 LAST_ERROR = b"Last error:"
@@ -54,8 +90,19 @@ def _of_shapes(*patterns: bytes) -> tuple[re.Pattern[bytes], ...]:
     )
 
 
-WITH_CONNECTIONS = _of_shapes(INFO % CHANNEL, OTHER % VIA)
-WITHOUT_CONNECTIONS = _of_shapes(INFO % b"", OTHER % b"")
+def _any_of(words: Iterable[bytes]) -> bytes:
+    """A pattern of some words that looks at no byte of a text twice."""
+    tails: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    for word in words:
+        if not word:
+            return b""  # one ends here
+        tails[word[:1]].add(word[1:])
+    return b"(?:%s)" % b"|".join(re.escape(head) + _any_of(rest) for head, rest in sorted(tails.items()))
+
+
+ANY_WORD = _any_of(WORDS.translate(TO_SHAPE).split(b"|"))
+WITH_CONNECTIONS = _of_shapes(INFO % CHANNEL, OTHER % (VIA, ANY_WORD))
+WITHOUT_CONNECTIONS = _of_shapes(INFO % b"", OTHER % (b"", ANY_WORD))
 
 
 class Scanner:

@@ -11,6 +11,7 @@ from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
 
 if TYPE_CHECKING:
+    from railgauge.topo.jobs.judge.judge import JudgedTable
     from railgauge.topo.machine import Machine
 
 SOCKET = "NET/Socket"
@@ -39,10 +40,13 @@ GDR_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogVerdict:
-    """rdma and gdr: a key of RDMA_WORDS and of GDR_WORDS. `findings`: the worst first."""
+    """rdma and gdr: a key of RDMA_WORDS and of GDR_WORDS. `findings`: the worst first. `judged`: the tables of
+    benchmarks.
+    """
 
     rdma: str
     gdr: str
+    judged: tuple["JudgedTable", ...]
     findings: tuple[Finding, ...]
     text: str
 
@@ -51,8 +55,23 @@ def verdict(log: Log, machine: "Machine | None" = None) -> LogVerdict:
     """Judge a log, beside the machine that it is from."""
     network = Counter({one: times for one, times in log.connections.traffic() if one.via.startswith("NET/")})
     rdma, gdr = _rdma(log, network), _gdr(log, network)
-    found = oddities(log, network, rdma, machine)
-    return LogVerdict(rdma=rdma, gdr=gdr, findings=found, text=_text(log, network, rdma, gdr, found))
+    judged = _judged(log, machine)
+    found = (*oddities(log, network, rdma, machine), *(finding for one in judged for finding in one.findings))
+    return LogVerdict(
+        rdma=rdma, gdr=gdr, judged=judged, findings=found, text=_text(log, network, rdma, gdr, found, judged)
+    )
+
+
+def _judged(log: Log, machine: "Machine | None") -> tuple["JudgedTable", ...]:
+    if not log.outputs.tables:
+        return ()
+    from railgauge.topo.jobs.judge.known import judge_beside
+
+    nodes = max(log.nodes.values(), default=0)
+    had = {name: next(iter(values)) for name, values in log.settings.items() if len(values) == 1}
+    return tuple(
+        judge_beside(table, machine, nodes=table.nodes or nodes, in_force=had or None) for table in log.outputs.tables
+    )
 
 
 def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
@@ -66,7 +85,8 @@ def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
         return "no" if chosen == {"Socket"} else "chosen" if "Socket" not in chosen else "partly"
     if any("IB" in devices for devices in log.devices.values()):
         return "found"
-    return "no" if log.without_rdma else "unknown"
+    sockets = any("Socket" in devices for devices in log.devices.values())  # looked for where there is no RDMA
+    return "no" if sockets or log.without_rdma else "unknown"
 
 
 def _rdma_words(log: Log, rdma: str, *, network: bool) -> str:
@@ -87,8 +107,15 @@ def _gdr(log: Log, network: Counter[LoggedTraffic]) -> str:
     return "unknown"
 
 
-def _text(log: Log, network: Counter[LoggedTraffic], rdma: str, gdr: str, found: tuple[Finding, ...]) -> str:
-    if not log.messages and (log.outputs.any or log.kernel.of_kernel or log.kernel.any):
+def _text(
+    log: Log,
+    network: Counter[LoggedTraffic],
+    rdma: str,
+    gdr: str,
+    found: tuple[Finding, ...],
+    judged: tuple["JudgedTable", ...],
+) -> str:
+    if not log.messages and (judged or log.outputs.any or log.kernel.of_kernel or log.kernel.any):
         said = []
     else:
         kinds = Counter[str]()
@@ -98,7 +125,9 @@ def _text(log: Log, network: Counter[LoggedTraffic], rdma: str, gdr: str, found:
         said = [_rdma_words(log, rdma, network=bool(network)) + (f" (sides of connections: {over})" if over else "")]
         if rdma in ("yes", "partly", "chosen") or gdr == "yes":
             said.append(GDR_WORDS[gdr])
-    if averages := log.outputs.averages:
+    if judged:
+        said += [one.statement for one in judged]
+    elif averages := log.outputs.averages:
         said.append("nccl-tests: " + ", ".join(f"{average:g} GB/s" for average in averages) + " on average")
     worst = [finding for finding in found if finding.level in (Level.FAIL, Level.WARN)]
     said.append(", ".join(dict.fromkeys(f"{finding.level} {finding.id}" for finding in worst)) or "no problem found")

@@ -35,7 +35,7 @@ MOST_VALUES, LONGEST_ROW = 32, 512
 
 
 class Columns(NamedTuple):
-    """What a heading promises: the words before the figures, and the figures of each way."""
+    """What a heading promises: the words before the figures, and the figures of both."""
 
     words: tuple[str, ...]
     ways: tuple[tuple[str, ...], ...]

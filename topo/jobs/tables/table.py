@@ -20,11 +20,12 @@ class Program(StrEnum):
     MSCCLPP = "mscclpp"
     PARAM = "PARAM"
     INSPECTOR = "NCCL Inspector"
+    RAILGAUGE = "railgauge run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One way of one size. `wrong`: elements, None where nothing was checked (N/A)."""
+    """The figures of one size, out of place or in place. `wrong`: elements, None where nothing was checked (N/A)."""
 
     time_us: float | None = None
     algbw_gb_per_s: float | None = None
@@ -40,7 +41,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """One size in bytes; `in_place` is None for programs that measure one way. Of a matrix (nvbandwidth) one pair."""
+    """One size in bytes, or one pair of a matrix (nvbandwidth); `in_place` is None where only one was measured."""
 
     size: int
     out_of_place: Measurement
@@ -70,7 +71,7 @@ class MeasuredTable:
     """Rows in the order of the program.
 
     `test` is the program's own name of what it measured (all_reduce_perf, device_to_device_memcpy_read_ce,
-    ib_write_bw); `collective` is None for what is no collective. `ranks` and `nodes` are 0 where they are not told.
+    ib_write_bw); `collective` is None for what is no collective. `ranks` and `nodes` are 0 where that is unknown.
     """
 
     program: Program

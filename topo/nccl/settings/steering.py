@@ -2,7 +2,8 @@
 """The NCCL_* settings that steer the search of channels: those of the paths (levels.py), and how NICs are crossed.
 
 NCCL's parameters: NCCL_CROSS_NIC (`ncclParamCrossNic`), NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS with their older
-names (`ncclMinNchannels`, `ncclMaxNchannels` of src/graph/connect.cc, 2.30).
+names (`ncclMinNchannels`, `ncclMaxNchannels` of src/graph/connect.cc, 2.30), NCCL_NVLS_ENABLE, NCCL_COLLNET_ENABLE and
+NCCL_PAT_ENABLE, which steer the choice of an algorithm, and NCCL_MNNVL_ENABLE.
 """
 
 from collections.abc import Mapping
@@ -16,12 +17,17 @@ from railgauge.topo.values.near import did_you_mean
 
 NCCL_CHANNELS = 64  # MAXCHANNELS
 CROSS_IF_BETTER = 2
+PAT_IF_ALONE = 2
 MEANING = levels.MEANING | {
     "NCCL_CROSS_NIC": "0: a ring leaves by the NIC it enters by; 1: by any; 2: by another if that is better",
     "NCCL_MIN_NCHANNELS": "the minimum number of channels",
     "NCCL_MAX_NCHANNELS": "the maximum number of channels",
     "NCCL_MIN_NRINGS": "an older name of NCCL_MIN_NCHANNELS",
     "NCCL_MAX_NRINGS": "an older name of NCCL_MAX_NCHANNELS",
+    "NCCL_NVLS_ENABLE": "0: no NVLink multicast (NVLS); else where the GPUs have it",
+    "NCCL_COLLNET_ENABLE": "1: the network reduces (CollNet), through a plugin such as SHARP's",
+    "NCCL_PAT_ENABLE": "0: no PAT; 1: PAT; 2: PAT with one rank a node",
+    "NCCL_MNNVL_ENABLE": "0: nodes of one NVLink domain are several; else one",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
     "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
 }
@@ -32,12 +38,18 @@ class Steering:
     """The values of the settings; the defaults are NCCL's.
 
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
+    nvls, collnet, mnnvl: whether NVLink multicast, a network that reduces, and NVLinks between nodes may be used. pat:
+    0, 1 or 2 as in MEANING.
     """
 
     levels: Levels = field(default_factory=Levels)
     cross_nic: int = CROSS_IF_BETTER
     min_channels: int = 0
     max_channels: int = NCCL_CHANNELS
+    nvls: bool = True
+    collnet: bool = False
+    pat: int = PAT_IF_ALONE
+    mnnvl: bool = True
 
 
 def read_steering(settings: Mapping[str, str]) -> Steering:
@@ -49,6 +61,10 @@ def read_steering(settings: Mapping[str, str]) -> Steering:
         cross_nic=_cross_nic(settings),
         min_channels=max(0, min(NCCL_CHANNELS, least)),
         max_channels=max(1, min(NCCL_CHANNELS, most)),
+        nvls=parameter(settings, "NCCL_NVLS_ENABLE", 1) != 0,
+        collnet=parameter(settings, "NCCL_COLLNET_ENABLE", 0) == 1,
+        pat=parameter(settings, "NCCL_PAT_ENABLE", PAT_IF_ALONE),
+        mnnvl=parameter(settings, "NCCL_MNNVL_ENABLE", 1) != 0,
     )
 
 

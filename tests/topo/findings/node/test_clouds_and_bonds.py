@@ -46,8 +46,8 @@ FAULTS = {
         "14:00.0",
         "",
     ),
-    "a GPU given to VMs": ("b200", other_driver("vfio-pci"), "gpu-lost", "vfio-pci runs it, not nvidia", "(-12 %)"),
-    "a GPU with the wrong driver": ("b200", other_driver("nouveau"), "gpu-lost", "nouveau runs it", "(-12 %)"),
+    "a GPU given to VMs": ("b200", other_driver("vfio-pci"), "gpu-lost", "vfio-pci runs it, not nvidia", "(-13 %)"),
+    "a GPU with the wrong driver": ("b200", other_driver("nouveau"), "gpu-lost", "nouveau runs it", "(-13 %)"),
     "a GPU of another model": (
         "b200",
         '[facts.nvml]\ngpus.3.name = "NVIDIA H100 80GB HBM3"\ngpus.3.cc = [9, 0]\n',

@@ -45,7 +45,7 @@ def other(before, after):
     [
         ("dgx-h100-nic-x8", ["NIC mlx5_0 (0000:18:00.0): x16 -> x8", "2-node all_reduce 1 GiB"]),
         ("dgx-h100-nvlink-down", ["GPU2 (0000:52:00.0): 18 -> 17 NVLinks", "1-node all_reduce 1 GiB"]),
-        ("dgx-h100-port-down", ["mlx5_3 port 1: Active -> Down", "8 x 48 -> 7 x 48"]),
+        ("dgx-h100-port-down", ["mlx5_3 port 1: Active -> Down"]),
     ],
 )
 def test_a_fault_is_slower_than_before_and_not_the_other_way_round(fault, told):

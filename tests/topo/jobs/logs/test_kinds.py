@@ -156,7 +156,7 @@ ENDS = [
     ("[4711.1] Out of memory: Killed process 410 (python) total-vm:99999kB", "host-memory-full"),
     ("ssh: connect to host gpu-02 port 22: Connection refused", "ports-blocked"),
     ("A process or daemon was unable to complete a TCP connection\nto another process:", "ports-blocked"),
-    ("Host key verification failed.", "job-failed"),
+    ("Host key verification failed.", "launch-failed"),
     ("libc.so.6: version `GLIBC_2.34' not found (required by /usr/lib/libnccl.so.2)", "job-failed"),
     ("libfabric:85:1747:efa:cq:efa_rdm_cq_handle_error():330<warn> err: 5, message: Unreachable", "plugin-failed"),
     ("XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Timed out task names: /task:3", "ranks-missing"),

@@ -65,7 +65,8 @@ def test_lines_of_collectives_are_passed_over():
 
 def words(block):
     """The lines that hold one of the words, each looked at by itself."""
-    patterns = [re.compile(pattern) for pattern in (scan.INFO % scan.CHANNEL, scan.OTHER % scan.VIA)]
+    any_word = b"|".join(map(re.escape, scan.WORDS.split(b"|")))
+    patterns = [re.compile(pattern) for pattern in (scan.INFO % scan.CHANNEL, scan.OTHER % (scan.VIA, any_word))]
     return [line for line in block.splitlines() if any(pattern.search(line) for pattern in patterns)]
 
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge judge: whether measured bandwidths are good, beside what NCCL reaches on such a machine."""
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
+from railgauge.cli.help.command import app_of, option
+from railgauge.cli.help.page import MACHINE
+from railgauge.cli.machine_options import (
+    From,
+    Gpus,
+    Json,
+    SaveCapture,
+    Set,
+    open_machine,
+    output,
+)
+from railgauge.cli.output import document, print_json, print_lines, write_text
+from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.findings.finding import Level
+
+if TYPE_CHECKING:
+    from railgauge.topo.jobs.judge.judge import JudgedTable
+    from railgauge.topo.jobs.tables.table import MeasuredTable
+
+SVG = ".svg"
+
+
+def judge(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TABLE",
+            help="Output of nccl-tests, rccl-tests, nvbandwidth, perftest, OSU, mscclpp, PARAM or NCCL Inspector: "
+            "files, a folder or - (stdin); NCCL's log may be around it.",
+        ),
+    ],
+    source: From = None,
+    save: SaveCapture = None,
+    gpus: Gpus = None,
+    nodes: Annotated[
+        int | None,
+        option(MACHINE, "--nodes", metavar="N", min=1, help="The number of equal nodes (default: as the table says)."),
+    ] = None,
+    sets: Set = None,
+    picture: Annotated[str | None, output("Draw the curves with forecast and bound: FILE.svg.")] = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    fail_on: FailOn = Level.WARN,
+) -> None:
+    """Judge measured tables: what was reached, the forecast and the bound of the machine, and what fits if it is low.
+
+    Examples:
+        railgauge judge all_reduce.txt --from @dgx-h100
+        railgauge judge two-nodes.txt --from node1.tar.gz --nodes 2 -o judged.svg
+        srun all_reduce_perf -b 8 -e 8G -f 2 | railgauge judge - --from live
+    """
+    from railgauge.topo.jobs.judge.known import judge_beside
+    from railgauge.topo.nccl.settings.steering import MEANING, parse_settings
+    from railgauge.topo.render.findings import Detail
+    from railgauge.topo.render.judge import judge_document, judge_lines
+
+    detail = detail_of(verbose=verbose, quiet=quiet)
+    if picture is not None and not picture.endswith(SVG):
+        raise UsageError(f"-o {picture}: the picture is a file that ends in {SVG}")
+    tables = _tables(files)
+    named = source is not None or save is not None
+    machine = open_machine(source, gpus, save=save) if named else None
+    settings = parse_settings(sets or [], MEANING)
+    judged = [judge_beside(table, machine, nodes=nodes or 0, settings=settings) for table in tables]
+    if picture is not None:
+        _draw(picture, judged)
+    findings = [finding for one in judged for finding in one.findings]
+    if as_json:
+        print_json(document("judge", machine.host if machine else "", **judge_document(judged)))
+    else:
+        if detail is not Detail.BRIEF:
+            print_lines(line for one in judged for line in judge_lines(one))
+        print_findings(findings, detail=detail)
+    leave_with(findings, fail_on)
+
+
+def _tables(files: list[str]) -> "list[MeasuredTable]":
+    from railgauge.cli.log.job_files import logs
+    from railgauge.topo.facts.named_files import named_files
+    from railgauge.topo.jobs.tables.tables import read_tables
+
+    names = named_files(files)
+    tables = [table for content in logs(names, files) for table in read_tables(content)]
+    if not tables:
+        where = names[0] if len(names) == 1 else f"{len(names)} files"
+        raise InputError("no table of nccl-tests or another program that `judge` knows (judge --help)", where)
+    return tables
+
+
+def _draw(path: str, judged: "list[JudgedTable]") -> None:
+    from railgauge.collectives.report import svg
+    from railgauge.collectives.report.judged import judged_chart
+
+    command = shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])
+    write_text(path, svg.dumps(judged_chart(judged, "Measured beside the forecast", command)))
+
+
+app = app_of(judge)

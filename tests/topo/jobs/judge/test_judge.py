@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables judged beside the forecast of their machine: what is low is found, and the cause that made it so is named."""
+
+from dataclasses import replace
+
+import pytest
+from tests.topo.jobs.judge.made import curve_of, table_of
+
+from railgauge.topo.compare.what_if import edited
+from railgauge.topo.findings.finding import Level
+from railgauge.topo.jobs.judge.judge import judge
+from railgauge.topo.jobs.tables.table import Measurement
+from railgauge.topo.machine import load_machine
+from railgauge.topo.nccl.settings.algorithm import Collective
+
+MACHINES = ("dgx-h100", "dgx-a100", "dgx-1v", "pcie-switch", "h200nvl")
+
+
+def levels(judged):
+    return {one.id: one.level for one in judged.findings}
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("collective", [Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.ALL_TO_ALL])
+def test_a_machine_that_does_what_is_forecast_has_no_finding(name, nodes, collective):
+    machine = load_machine(f"@{name}")
+    table = table_of(curve_of(machine, nodes, collective, share=0.92), machine, nodes, collective)
+    found = levels(judge(table, machine))
+    assert found == {"number-low": Level.PASS}
+
+
+CAUSES = [
+    ("dgx-h100", 1, {"NCCL_P2P_DISABLE": "1"}, (), (), "SHM"),
+    ("dgx-a100", 1, {"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL"}, (), (), "Tree with LL at"),
+    ("dgx-h100", 1, {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}, (), (), "Ring with LL at"),
+    ("dgx-a100", 1, {"NCCL_MAX_NCHANNELS": "2"}, (), (), "2 channels only"),
+    ("dgx-h100", 2, {}, (), tuple(f"NIC{number}" for number in range(1, 12)), "1 of "),
+    ("dgx-h100", 2, {}, ("NIC0.width=4",), (), "NIC runs with 4 lanes"),
+    ("dgx-a100", 2, {"NCCL_NET_GDR_LEVEL": "LOC"}, (), (), "no GPUDirect RDMA"),
+    ("pcie-no-switch", 1, {}, ("GPU3.width=4",), (), "GPU runs with 4 lanes"),
+]
+
+
+@pytest.mark.parametrize(("name", "nodes", "settings", "sets", "drops", "named"), CAUSES)
+def test_the_cause_that_made_it_slow_is_named_first(name, nodes, settings, sets, drops, named):
+    machine = load_machine(f"@{name}")
+    slow = replace(machine, topology=edited(machine.running, sets, drops))
+    curve = curve_of(slow, nodes, Collective.ALL_REDUCE, settings, share=0.95)
+    judged = judge(table_of(curve, machine, nodes, Collective.ALL_REDUCE), machine)
+    assert levels(judged)["number-low"] in (Level.WARN, Level.FAIL)
+    causes = [one.cause.what for one in judged.causes]
+    assert named in causes[0], causes
+    assert judged.departs[-1] == judged.curve[-1].size
+
+
+def test_settings_of_the_run_are_no_fault():
+    machine, settings = load_machine("@dgx-a100"), {"NCCL_PROTO": "LL"}
+    table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE, settings), machine, 1, Collective.ALL_REDUCE)
+    assert levels(judge(table, machine))["number-low"] is Level.WARN
+    assert levels(judge(table, machine, settings=settings)) == {"number-low": Level.PASS}
+
+
+def test_without_a_machine_nothing_is_said_of_the_number():
+    machine = load_machine("@dgx-a100")
+    table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE), machine, 1, Collective.ALL_REDUCE)
+    judged = judge(table, None, "name the machine")
+    assert levels(judged) == {"number-low": Level.UNKNOWN}
+    assert "name the machine" in judged.findings[0].message
+
+
+@pytest.fixture
+def good():
+    machine = load_machine("@dgx-a100")
+    curve = curve_of(machine, 1, Collective.ALL_REDUCE, share=0.95)
+    return machine, curve, table_of(curve, machine, 1, Collective.ALL_REDUCE)
+
+
+def test_a_dip_is_named_with_its_size(good):
+    machine, curve, _ = good
+    dip = {**curve, 16 << 20: curve[16 << 20] / 3}
+    table = table_of(dip, machine, 1, Collective.ALL_REDUCE)
+    for beside in (machine, None):
+        (found,) = (one for one in judge(table, beside).findings if one.id == "dip-at-size")
+        assert found.evidence["sizes"] == [16 << 20]
+        assert "16 MiB" in found.message
+
+
+def test_a_plateau_is_named_with_the_size_from_which_it_holds(good):
+    machine, curve, _ = good
+    flat = {size: min(by, 60.0) for size, by in curve.items()}
+    found = {one.id: one for one in judge(table_of(flat, machine, 1, Collective.ALL_REDUCE), machine).findings}
+    assert found["plateau-early"].evidence["size"] <= 4 << 20
+
+
+def changed(table, **to):
+    """Each row's way in place with other figures."""
+    rows = (replace(row, in_place=replace(row.out_of_place, **to)) for row in table.rows)
+    return replace(table, rows=tuple(rows))
+
+
+def test_in_place_that_is_slower_is_found(good):
+    machine, _, table = good
+    rows = tuple(
+        replace(row, in_place=Measurement(busbw_gb_per_s=row.out_of_place.busbw_gb_per_s / 2)) for row in table.rows
+    )
+    assert "in-place-differs" in levels(judge(replace(table, rows=rows), machine))
+    assert "in-place-differs" not in levels(judge(changed(table), machine))
+
+
+def test_wrong_results_fail(good):
+    machine, _, table = good
+    assert levels(judge(changed(table, wrong=3), machine))["wrong-results"] is Level.FAIL
+    assert "wrong-results" not in levels(judge(changed(table, wrong=0), machine))
+
+
+def test_units_that_are_mistaken(good):
+    machine, curve, table = good
+    gigabits = table_of({size: 8 * by for size, by in curve.items()}, machine, 1, Collective.ALL_REDUCE)
+    assert "unit-mistaken" in levels(judge(gigabits, machine))
+    same = tuple(
+        replace(row, out_of_place=replace(row.out_of_place, algbw_gb_per_s=row.out_of_place.busbw_gb_per_s))
+        for row in table.rows
+    )
+    assert "unit-mistaken" in levels(judge(replace(table, rows=same), machine))
+    assert "unit-mistaken" not in levels(judge(table, machine))
+
+
+@pytest.mark.parametrize(("iterations", "warmup", "found"), [(1, 5, True), (20, 0, True), (20, 1, False)])
+def test_too_few_iterations(good, iterations, warmup, found):
+    machine, _, table = good
+    judged = judge(replace(table, iterations=iterations, warmup=warmup), machine)
+    assert ("too-few-iterations" in levels(judged)) is found

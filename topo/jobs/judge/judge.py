@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a measured table: what it reached, what the forecast and the bound of its machine are, and why not."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLATEAU_EARLY, UNIT_MISTAKEN
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.judge.causes import FittingCause, fitting
+from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
+from railgauge.topo.jobs.judge.departures import dips, plateau
+from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, ranks_of, run_of
+from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
+from railgauge.topo.jobs.tables.table import MeasuredTable
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.steering import MEANING
+from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.predict.nvls_bound import nvls_found
+from railgauge.topo.predict.search import search
+
+GOOD, AWFUL = 0.75, 1 / 3
+"""Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedTable:
+    """Bandwidths in GB/s of bus bandwidth, by size in bytes. `forecast` and `bound` are None without a machine.
+
+    reached: the figure of the largest sizes. departs: sizes that are below the forecast by more than a quarter.
+    """
+
+    table: MeasuredTable
+    curve: tuple[Sized, ...]
+    reached: float | None
+    forecast: dict[int, float] | None
+    bound: float | None
+    causes: tuple[FittingCause, ...]
+    departs: tuple[int, ...]
+    why_no_forecast: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def statement(self) -> str:
+        """What was reached beside the forecast, in one phrase."""
+        what = f"{self.table.program} {subject(self.table)}"
+        if self.reached is None:
+            return f"{what}: no bus bandwidth"
+        beside = f"; forecast {forecast:.4g}" if (forecast := self.forecast_reached) else ""
+        average = self.table.average_busbw_gb_per_s
+        mean = "" if average is None else f" ({average:g} on average)"
+        return f"{what}: reached {self.reached:.4g} GB/s{mean}{beside}"
+
+    @property
+    def forecast_reached(self) -> float | None:
+        """The forecast of the largest sizes."""
+        if not self.forecast or not self.curve:
+            return None
+        return reached([Sized(one.size, self.forecast[one.size]) for one in self.curve])
+
+
+def judge(
+    table: MeasuredTable,
+    machine: Machine | None,
+    why_no_machine: str = "",
+    nodes: int = 0,
+    settings: Mapping[str, str] = NOTHING,
+    in_force: Mapping[str, str] | None = None,
+) -> JudgedTable:
+    """Judge a table beside its machine, one of `nodes` equal ones (default: as the table counts hosts or ranks).
+
+    settings: those of NCCL that the forecast assumes. in_force: those that the run had (default: the machine's), which
+    are a cause where they make it slow.
+    """
+    curve = measured(table)
+    forecast, bound, why = None, None, why_no_machine
+    causes: tuple[FittingCause, ...] = ()
+    if machine is not None and not machine.system.gpus:
+        machine, why = None, "the machine has no GPUs"
+    if curve and machine is not None and table.collective is not None:
+        try:
+            run = run_of(table, table.collective, curve, machine, nodes, settings)
+            machine = ranks_of(machine, table, run.nodes)
+            forecast = run.predicted(machine)
+            bound = _bound(machine, run)
+            if _share(curve, forecast) < GOOD:
+                had = machine.settings if in_force is None else in_force
+                causes = tuple(fitting(curve, machine, run, _steering(had, settings)))
+        except Error as error:
+            why = str(error)
+    return JudgedTable(
+        table=table,
+        curve=tuple(curve),
+        reached=reached(curve) if curve else None,
+        forecast=forecast,
+        bound=bound,
+        causes=causes,
+        departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
+        why_no_forecast="" if forecast else why,
+        findings=tuple(_findings(table, curve, forecast, bound, causes, why)),
+    )
+
+
+def _steering(had: Mapping[str, str], assumed: Mapping[str, str]) -> dict[str, str]:
+    """The settings that change channels and are not assumed."""
+    return {name: value for name, value in had.items() if name in MEANING and assumed.get(name) != value}
+
+
+def _bound(machine: Machine, run: MeasuredRun) -> float | None:
+    """What neither rings and trees nor NVLS exceed, in GB/s of bus bandwidth."""
+    graph = search(machine.system, nodes=run.nodes, policy=Policy.BEST, denied=machine.denied).ring
+    bounds = [graph.bound.gb_per_s] if graph.bound else []
+    plan = run.plan(machine)
+    if bounds and run.collective is Collective.ALL_REDUCE and (nvls := nvls_found(plan)):
+        bounds.append(nvls[1].gb_per_s * run.collective.factor(plan.ranks))
+    return max(bounds, default=None)
+
+
+def _share(curve: list[Sized], forecast: dict[int, float]) -> float:
+    return reached(curve) / reached([Sized(one.size, forecast[one.size]) for one in curve])
+
+
+def _findings(
+    table: MeasuredTable,
+    curve: list[Sized],
+    forecast: dict[int, float] | None,
+    bound: float | None,
+    causes: tuple[FittingCause, ...],
+    why: str,
+) -> Iterator[Finding]:
+    yield from of_table(table)
+    if not curve:
+        return
+    if forecast is None:
+        yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), f"no forecast to compare with: {why}", fix=False)
+    else:
+        yield _number(table, curve, forecast, bound, causes)
+        if early := plateau(curve, forecast):
+            message = f"{early.gb_per_s:.4g} GB/s from {size_text(early.size)} on; the forecast goes on growing there"
+            yield PLATEAU_EARLY.finding(Level.WARN, subject(table), message, evidence={"size": early.size})
+    if found := dips(curve, forecast):
+        sizes = ", ".join(f"{size_text(one.size)} ({one.gb_per_s:.3g} GB/s)" for one in found)
+        message = f"bandwidth falls at {sizes} and recovers"
+        yield DIP_AT_SIZE.finding(Level.WARN, subject(table), message, evidence={"sizes": [one.size for one in found]})
+
+
+def _number(
+    table: MeasuredTable,
+    curve: list[Sized],
+    forecast: dict[int, float],
+    bound: float | None,
+    causes: tuple[FittingCause, ...],
+) -> Finding:
+    share, now = _share(curve, forecast), reached(curve)
+    top = reached([Sized(one.size, forecast[one.size]) for one in curve])
+    size = size_text(curve[-1].size)
+    evidence = {"reached_gb_per_s": now, "forecast_gb_per_s": top, "bound_gb_per_s": bound, "share": share}
+    if GIGABIT[0] < share < GIGABIT[1] and (bound is None or now > bound):
+        message = f"{now:.4g} is {share:.2g} times the forecast of {top:.4g} GB/s at {size}: Gb/s, not GB/s"
+        return UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence=evidence)
+    level = Level.PASS if share >= GOOD else Level.WARN if share >= AWFUL else Level.FAIL
+    message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s"
+    if causes:
+        message += "; it fits: " + "; or ".join(one.cause.what for one in causes)
+    return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a table measured, as far as a forecast needs it: the collective, its sizes, and what the ranks ran on."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from railgauge.topo.compare.what_if import edited
+from railgauge.topo.errors import UsageError
+from railgauge.topo.jobs.judge.curve import Sized
+from railgauge.topo.jobs.tables.table import MeasuredTable
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.graph.ends import find_end, names_of
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
+from railgauge.topo.predict.forecast import forecast, nccl_rows
+from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.planned import planned
+from railgauge.topo.predict.release import Release, parse_release
+
+NOTHING: Mapping[str, str] = {}
+FLOAT = "float"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRun:
+    """`settings` of NCCL are those that the forecast assumes. `release` is None where it is unknown; `datatype` and
+    `redop` have nccl-tests' names.
+    """
+
+    collective: Collective
+    sizes: tuple[int, ...]
+    nodes: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    per_thread: int = 1
+    release: Release | None = None
+    datatype: str = FLOAT
+    redop: str = "sum"
+
+    def plan(self, machine: Machine, changed: Mapping[str, str] = NOTHING) -> NodePlan:
+        """What NCCL would run, under further settings. Error if it finds no channels."""
+        plan = planned(machine, self.nodes, {**self.settings, **changed}, self.release)
+        return replace(plan, per_thread=self.per_thread, datatype=self.datatype, redop=self.redop)
+
+    def predicted(self, machine: Machine, changed: Mapping[str, str] = NOTHING) -> dict[int, float]:
+        """The forecast by size in GB/s of bus bandwidth. Error as above."""
+        allowed = read_allowed({**self.settings, **changed})
+        rows = forecast(self.plan(machine, changed), self.collective, list(self.sizes), allowed, nccl_rows).rows
+        return {row.size: row.busbw_gb_per_s for row in rows}
+
+
+def run_of(
+    table: MeasuredTable,
+    collective: Collective,
+    curve: list[Sized],
+    machine: Machine,
+    nodes: int,
+    settings: Mapping[str, str],
+) -> MeasuredRun:
+    """The run of a table of a collective on `nodes` equal machines; 0 takes what the table says of hosts or ranks."""
+    gpus = max(1, len(machine.topology.gpus))
+    kinds = {(row.dtype, row.redop) for row in table.rows if row.dtype}
+    datatype, redop = kinds.pop() if len(kinds) == 1 else (FLOAT, "")
+    return MeasuredRun(
+        collective=collective,
+        sizes=tuple(one.size for one in curve),
+        nodes=nodes or table.nodes or max(1, table.ranks // gpus),
+        settings=settings,
+        per_thread=table.per_thread or 1,
+        release=_release(table.library),
+        datatype=datatype,
+        redop=redop if redop not in ("", "none") else "sum",
+    )
+
+
+def _release(library: str) -> Release | None:
+    try:
+        return parse_release(library.partition("+")[0])
+    except UsageError:
+        return None
+
+
+def ranks_of(machine: Machine, table: MeasuredTable, nodes: int) -> Machine:
+    """The machine with the GPUs that the ranks had, one each: those that the table names, else the first."""
+    gpus = [names_of(gpu)[0] for gpu in machine.system.gpus]
+    count = table.ranks // nodes
+    if not 0 < count < len(gpus) or table.ranks % nodes:
+        return machine
+    named = {gpu for one in table.devices for gpu in _at(machine, one.bus_id)}
+    kept = named if len(named) == count else gpus[:count]
+    return replace(machine, topology=edited(machine.running, (), [name for name in gpus if name not in kept]))
+
+
+def _at(machine: Machine, bus_id: str) -> Iterator[str]:
+    with suppress(UsageError):
+        yield names_of(find_end(machine.system, bus_id if "." in bus_id else f"{bus_id}.0"))[0]
