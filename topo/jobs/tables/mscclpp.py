@@ -2,8 +2,8 @@
 """Tables of MSCCL++: mscclpp-test's (nccl-tests' without the type), those of its Python benchmarks, and the JSON lines
 of mscclpp-test -o.
 
-mscclpp-test measures one way and indents it to its columns; GB/s are 1e9 bytes/s everywhere (test/mscclpp-test,
-python/mscclpp_benchmark). Its Python prints sizes in KiB or MiB with one decimal: they are rounded.
+mscclpp-test measures in place or out of place and indents a row to its columns; GB/s are 1e9 bytes/s everywhere
+(test/mscclpp-test, python/mscclpp_benchmark). Its Python prints sizes in KiB or MiB with one decimal: they are rounded.
 """
 
 import re

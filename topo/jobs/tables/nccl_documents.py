@@ -50,7 +50,7 @@ class NcclTestsDocuments:
                 table.add(_row(size, result, *map(_measured, ways)))
 
     def _way(self, line: Mapping[str, Any], number: int) -> None:
-        """One way of one size of rccl-tests; in place follows out of place."""
+        """One size of rccl-tests, out of place or in place, which follows."""
         size = _whole(line.get("size"))
         if size is None:
             return

@@ -107,7 +107,7 @@ class MeasuredTable:
     sizes_are_shares: bool = False
     """Whether sizes are of one rank's share, where nccl-tests counts those of all ranks."""
     gpu_memory: bool | None = None
-    """Whether the buffers are in GPU memory; None where it is not told."""
+    """Whether the buffers are in GPU memory; None where that is unknown."""
     nic: str = ""
     """The RDMA device of perftest, e.g. mlx5_0."""
     qps: int | None = None
