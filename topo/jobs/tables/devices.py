@@ -26,8 +26,9 @@ class Devices:
     def take(self, found: re.Match[str], table: DraftTable) -> None:
         """Take in a rank."""
         rank, group, host = int(found[1]), found[2] or "", found[4]
-        if len(table.devices) >= MOST_DEVICES:
+        if len(table.devices) >= MOST_DEVICES or table.room.left <= 0:
             return
+        table.room.left -= 1
         device = RankDevice(rank=rank, host=host, device=int(found[5]), bus_id=found[6], gpu=found[7])
         table.devices.append(device)
         self._groups[group] = None

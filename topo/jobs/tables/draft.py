@@ -10,6 +10,8 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 MOST_ROWS = 1 << 14
 MOST_DEVICES = 1 << 14
 MOST_TABLES = 1 << 12
+MOST_IN_ALL = 1 << 18
+"""Rows and devices of all tables of a program: a quarter of a GB."""
 COLLECTIVES = {
     "allreduce": Collective.ALL_REDUCE,
     "allgather": Collective.ALL_GATHER,
@@ -32,11 +34,19 @@ def collective_named(name: str) -> Collective | None:
 
 
 @dataclass(slots=True)
+class Room:
+    """How many rows and devices are still kept."""
+
+    left: int = MOST_IN_ALL
+
+
+@dataclass(slots=True)
 class DraftTable:
     """The fields of a MeasuredTable as they are found."""
 
     program: Program
     line: int
+    room: Room = field(default_factory=Room)
     release: str = ""
     library: str = ""
     test: str = ""
@@ -68,7 +78,8 @@ class DraftTable:
 
     def add(self, row: TableRow) -> None:
         """Take in a row; those beyond the most are counted."""
-        if len(self.rows) < MOST_ROWS:
+        if len(self.rows) < MOST_ROWS and self.room.left > 0:
+            self.room.left -= 1
             self.rows.append(row)
         else:
             self.left_out += 1
@@ -84,11 +95,12 @@ class Drafts:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.room = Room()
         self.all: list[DraftTable] = []
 
     def begin(self, line: int) -> DraftTable:
         """A new table."""
-        draft = DraftTable(self.program, line)
+        draft = DraftTable(self.program, line, self.room)
         if len(self.all) < MOST_TABLES:
             self.all.append(draft)
         return draft

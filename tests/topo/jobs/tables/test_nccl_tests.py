@@ -167,3 +167,31 @@ def test_figures_that_no_clock_shows(figure, found):
 @pytest.mark.parametrize("figure", ["-4389.52", "9" * 30, "0x10", "1e99999", "4389,52"])
 def test_rows_with_impossible_figures_are_left_out(figure):
     assert [row.size for row in one(NEW.replace("4389.52", figure)).rows] == [9663676416]
+
+
+def test_times_of_the_cpu():
+    assert one(NEW.replace("    time   algbw", " cputime   algbw")).cpu_time
+    assert not one(NEW).cpu_time
+
+
+@pytest.mark.parametrize(("code", "release"), [("2804", "2.8.4"), ("20800", "2.8.0"), ("23007", "2.30.7"), ("7", "")])
+def test_codes_of_releases(code, release):
+    assert one(NEW.replace("library=22907", f"library={code}")).library == release
+
+
+def test_command_above_its_table():
+    table = one(f"$ mpirun -np 8 ./build/all_reduce_perf -b 8\n{OLD}")
+    assert (table.test, table.line) == ("all_reduce_perf", 2)
+    assert one("$ ./all_reduce_perf\n" + "a line  1\n" * 1000 + OLD).test == ""
+
+
+def test_groups_beside_each_other():
+    table = one(NEW.replace("Rank  1 Group  0", "Rank  0 Group  1"))
+    assert (table.ranks, table.nodes, table.groups, table.copies) == (1, 1, 2, 1)
+
+
+def test_streams_that_a_launcher_mixes():
+    lines = zip(OLD.splitlines(), OLD.replace("133.92", "99.90").splitlines(), strict=True)
+    first, second = read_tables("\n".join(f"{rank}: {line}" for pair in lines for rank, line in enumerate(pair)))
+    assert (first.rows, first.copies) == (one(OLD).rows, 1)
+    assert second.rows[1].out_of_place.busbw_gb_per_s == 99.9

@@ -104,6 +104,11 @@ def test_hostile_json_has_no_row(figure):
     assert [table.test for table in tables] == ["host_device_latency_sm"]
 
 
+def test_a_matrix_alone_is_named_by_its_sum():
+    (table,) = read_tables(NEW[NEW.index("memcpy CE GPU") : NEW.index("Running device_to_device_bi")])
+    assert (table.test, table.release, table.ranks) == ("device_to_device_memcpy_read_ce", "", 0)
+
+
 def test_hostile_columns():
     assert read_tables(OLD.replace("          0         1", "          1         0")) == []
     assert read_tables(OLD.replace("25.50", "1" * 5000).replace("772.58", "-1.00")) == []

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.topo.jobs.tables.draft import MOST_ROWS
-from railgauge.topo.jobs.tables.table import Program
+from railgauge.topo.jobs.tables.draft import MOST_IN_ALL, MOST_ROWS, Drafts
+from railgauge.topo.jobs.tables.table import Measurement, Program, TableRow
 from railgauge.topo.jobs.tables.tables import NEAR, Tables, read_tables
 
 OUTPUTS = {path.name: path.read_text() for path in sorted((Path(__file__).parent / "outputs").iterdir())}
@@ -187,6 +187,16 @@ def test_a_log_reads_as_fast_behind_a_table():
         return min(taken)
 
     assert seconds(NCCL + FAR * 20) < 2 * seconds(FAR * 20) + seconds(NCCL + FAR)
+
+
+def test_rows_of_all_tables_are_bounded():
+    drafts, row = Drafts(Program.OSU), TableRow(size=1, out_of_place=Measurement(time_us=1))
+    for number in range(MOST_IN_ALL // MOST_ROWS + 1):
+        table = drafts.begin(number)
+        for _ in range(MOST_ROWS):
+            table.add(row)
+    assert sum(len(table.rows) for table in drafts.tables()) == MOST_IN_ALL
+    assert table.left_out == MOST_ROWS
 
 
 def test_memory_is_bounded():
