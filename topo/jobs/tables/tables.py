@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from railgauge.topo.files.lines import whole_lines
-from railgauge.topo.jobs.tables.documents import Documents
+from railgauge.topo.jobs.tables.documents import LONGEST, Documents
 from railgauge.topo.jobs.tables.inspector import InspectorReader
 from railgauge.topo.jobs.tables.mscclpp import MscclppReader
 from railgauge.topo.jobs.tables.nccl_documents import NcclTestsDocuments
@@ -37,7 +37,7 @@ def read_tables(source: str | bytes | Iterable[bytes]) -> list[MeasuredTable]:
     if isinstance(source, str):
         source = source.encode(errors="replace")
     tables = Tables()
-    for block in whole_lines([source] if isinstance(source, bytes) else source):
+    for block in whole_lines([source] if isinstance(source, bytes) else source, LONGEST):
         tables.take(block)
     return tables.found()
 

@@ -50,6 +50,14 @@ def test_processes_that_name_their_first_gpu_alone():
     assert (one(json.dumps(run)).ranks, one(json.dumps(run)).nodes) == (8, 2)
 
 
+def test_a_run_of_many_ranks_is_one_long_line():
+    run = json.loads(json.dumps(RUN))
+    run["config"]["devices"] = [RUN["config"]["devices"][0] | {"rank": rank, "pid": rank} for rank in range(4096)]
+    raw = json.dumps(run).encode()
+    (table,) = read_tables(raw[at : at + (1 << 16)] for at in range(0, len(raw), 1 << 16))
+    assert (len(raw) > 1 << 19, table.ranks) == (True, 4096)
+
+
 def test_groups_beside_each_other():
     run = json.loads(json.dumps(RUN))
     run["config"]["devices"][1]["group"] = 1

@@ -195,3 +195,8 @@ def test_streams_that_a_launcher_mixes():
     first, second = read_tables("\n".join(f"{rank}: {line}" for pair in lines for rank, line in enumerate(pair)))
     assert (first.rows, first.copies) == (one(OLD).rows, 1)
     assert second.rows[1].out_of_place.busbw_gb_per_s == 99.9
+
+
+def test_a_heading_without_errors():
+    text = NEW.replace("  #wrong", "").replace("       0", "").replace("   1e+06", "")
+    assert one(text).rows[0].in_place == Measurement(time_us=4331.11, algbw_gb_per_s=247.92, busbw_gb_per_s=464.84)

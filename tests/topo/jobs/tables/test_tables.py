@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.topo.jobs.tables.documents import LONGEST, Documents
 from railgauge.topo.jobs.tables.draft import MOST_IN_ALL, MOST_ROWS, Drafts
 from railgauge.topo.jobs.tables.table import Measurement, Program, TableRow
 from railgauge.topo.jobs.tables.tables import NEAR, Tables, read_tables
+from railgauge.topo.jobs.tables.text_line import text_line
 
 OUTPUTS = {path.name: path.read_text() for path in sorted((Path(__file__).parent / "outputs").iterdir())}
 NCCL = OUTPUTS["nccl-tests-2.17.6.txt"]
@@ -150,6 +152,17 @@ def test_an_object_that_does_not_end_is_given_up():
     assert read_tables("{\n" + NCCL)[0].rows == read_tables(NCCL)[0].rows
     opened = "#minBytes \n{\n" + '"a": 1,\n' * 100_000
     assert read_tables(opened + "}\n" + NCCL)[0].rows == read_tables(NCCL)[0].rows
+
+
+@pytest.mark.parametrize(("line", "times"), [(b'"a": "%s",' % (b"x" * LONGEST), 1), (b"}", 8)])
+def test_an_object_that_does_not_end_is_not_kept(line, times):
+    documents = Documents()
+    documents.take(text_line(b"{", 1))
+    documents.take(text_line(b'"b": 1,', 2))
+    for number in range(times):
+        assert documents.begun
+        documents.take(text_line(line, number))
+    assert not documents.begun
 
 
 def test_lines_of_containers():
