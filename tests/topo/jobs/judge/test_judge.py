@@ -71,8 +71,6 @@ def test_settings_in_force_are_a_cause_and_assumed_ones_are_not():
     assert causes[0] == "settings in force: NCCL_P2P_DISABLE=1"
     other = judge(table, machine, in_force={"NCCL_DEBUG": "INFO"})
     assert not any("in force" in one.cause.what for one in other.causes)
-        "in force" in one.cause.what for one in judge(table, machine, in_force={"NCCL_DEBUG": "INFO"}).causes
-    )
     assert levels(judge(table, machine, settings=slow, in_force=slow)) == {"number-low": Level.PASS}
 
 
