@@ -154,7 +154,7 @@ def _expected(
     if slow:
         level = Level.FAIL if quantity is BANDWIDTH and share < FAILS_BELOW else Level.WARN
     ends = [result.name(rank) for rank in (link.ranks if way == 0 else link.ranks[::-1])]
-    times = f"{share:.2f} of" if quantity is BANDWIDTH else f"{share:.2g} times"
+    times = f"{share:.2g} of" if quantity is BANDWIDTH else f"{share:.3g} times"
     more = f"; {len(slow) - 1} more of {len(found)} are slow" if len(slow) > 1 else ""
     message = f"{link.way_name}: {quantity.name}: {one.measured:.3g} {quantity.unit}, {times} {one.whose}{more}"
     return quantity.of_link.finding(

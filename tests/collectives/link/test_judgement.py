@@ -107,9 +107,9 @@ def test_nothing_is_said_of_ranks_that_shared_cores():
 @pytest.mark.parametrize(
     ("speeds", "level", "words"),
     [
-        ((10.0, 10.0), "PASS", "0.80 of the predicted 12.5"),
+        ((10.0, 10.0), "PASS", "0.8 of the predicted 12.5"),
         ((10.0, 9.0), "WARN", "9 GB/s, 0.72 of the predicted 12.5"),
-        ((6.0, 5.0), "FAIL", "5 GB/s, 0.40 of the predicted 12.5; 1 more of 2 are slow"),
+        ((6.0, 5.0), "FAIL", "5 GB/s, 0.4 of the predicted 12.5; 1 more of 2 are slow"),
     ],
 )
 def test_one_pair_is_held_against_its_prediction(speeds, level, words):
@@ -155,7 +155,7 @@ def test_an_older_result_finds_what_all_others_have_too(ranks):
         ("slow-link", "FAIL"),
         ("link-latency", "WARN"),
     ]
-    assert "10 GB/s, 0.40 of 25 in old.json" in found[0].message
+    assert "10 GB/s, 0.4 of 25 in old.json" in found[0].message
     assert {str(one.level) for one in judge(made, older(Figures(10.0, 20.0)))} == {"PASS"}
 
 
