@@ -62,6 +62,7 @@ def judge(
         srun all_reduce_perf -b 8 -e 8G -f 2 | railgauge judge - --from live
     """
     from railgauge.topo.jobs.judge.known import TableJudge
+    from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.nccl.settings.steering import MEANING, parse_settings
     from railgauge.topo.render.findings import Detail
     from railgauge.topo.render.judge import judge_document, judge_lines
@@ -73,6 +74,7 @@ def judge(
     named = source is not None or save is not None
     machine = open_machine(source, gpus, save=save) if named else None
     settings = parse_settings(sets or [], MEANING)
+    read_allowed(settings)
     beside = TableJudge(machine, settings=settings)
     judged = [beside.judge(table, nodes or 0) for table in tables]
     if picture is not None:

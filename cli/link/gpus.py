@@ -40,7 +40,7 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
     from railgauge.collectives.link.gpu_measurement import measure_gpus
 
     check_folders(answer.files)
-    older = older_links(answer)
+    older = older_links(answer, job)
     result = LinkResult(job=job)
     error: Exception | None = None
     try:

@@ -50,13 +50,16 @@ def start(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     return launch(job, asked, answer) if place is None else measure_here(job, place, answer)
 
 
-def older_links(answer: LinkAnswer) -> "OlderLinks | None":
-    """The result to compare with. InputError: it cannot be read, or is none."""
+def older_links(answer: LinkAnswer, job: LinkJob) -> "OlderLinks | None":
+    """The result to compare with. InputError: it cannot be read, or is none. UsageError: it is of another size."""
     if answer.against is None:
         return None
     from railgauge.collectives.link.expected import load_older
 
-    return load_older(answer.against)
+    older = load_older(answer.against)
+    if older.bytes != job.bytes:
+        raise UsageError(f"--against {answer.against}: measured with -b {older.bytes}, not {job.bytes}: use the same")
+    return older
 
 
 def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
@@ -64,7 +67,7 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     plan = launch_of(asked, 1, job.timeout_s)
     if not plan.hosts:
         check_folders(answer.files)
-        older_links(answer)
+        older_links(answer, job)
     ended = launch_ranks(asked, plan)
     interrupted = ended.status == status_of(KeyboardInterrupt())
     if not ended.reported and ended.status and (answer.json or answer.files or (ended.message and not interrupted)):
@@ -91,7 +94,7 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     older = None
     if leads:
         check_folders(answer.files)
-        older = older_links(answer)
+        older = older_links(answer, job)
 
     def say(text: str) -> None:
         if leads:

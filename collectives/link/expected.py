@@ -13,6 +13,8 @@ from railgauge.collectives.result_file import load_document
 from railgauge.topo.errors import InputError
 
 SCHEMA = "railgauge/link/1"
+MOST = 1e9
+"""GB/s or microseconds that a file may have."""
 GOOD = 0.75
 """The share of the expected bandwidth below which a pair is slow."""
 LATENCY_TIMES = {False: 4.0, True: 2.0}
@@ -66,7 +68,7 @@ def load_older(path: str) -> OlderLinks:
         }
         return OlderLinks(path, int(found["bytes"]), figures)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"not a measurement of links: {type(error).__name__} {error}", path) from None
+        raise InputError(f"not a measurement of links: {error}", path) from None
 
 
 def _job(found: Mapping[str, object]) -> LinkJob:
@@ -76,7 +78,12 @@ def _job(found: Mapping[str, object]) -> LinkJob:
 
 
 def _speed(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and 0 < value < 1e12 else None
+    """A figure of the file; ValueError for one that no link has."""
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or not 0 < value < MOST:
+        raise ValueError(f"{value!r} is no bandwidth or latency")
+    return float(value)
 
 
 def beside(link: PairResult, of_latency: bool, older: "OlderPair | None") -> list[Beside]:

@@ -23,7 +23,7 @@ def since(rows: Since[T], release: Release) -> T:
 
 def parse_release(text: str) -> Release:
     """A release such as 2.28.9, or 2.18 for the last of its series; UsageError for another form."""
-    found = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?", text.strip())
+    found = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?", text.strip().partition("+")[0])
     if not found:
         raise UsageError(f"NCCL release {text!r}: expected a form like 2.28.9")
     major, minor, patch = found.groups()

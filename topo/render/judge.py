@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from railgauge.topo.jobs.judge.judged_table import JudgedTable
-from railgauge.topo.jobs.tables.table import Program
+from railgauge.topo.jobs.tables.table import MeasuredTable, Program
 from railgauge.topo.predict.comparison import size_text
 from railgauge.topo.render import findings
 from railgauge.topo.render.palette import Line, line
@@ -31,7 +31,7 @@ def judge_lines(one: JudgedTable) -> Iterator[Line]:
         *([f"{library} {table.library}"] if table.library else []),
     ]
     yield line(", ".join(parts))
-    yield line(f"  {reached_text(one) or 'no bandwidth in the table'}")
+    yield line(f"  {reached_text(one) or _shortest(table)}")
     if one.departs:
         more = f" to {size_text(one.departs[-1])}" if len(one.departs) > 1 else ""
         yield line(f"  below three quarters of the forecast: {size_text(one.departs[0])}{more}")
@@ -39,6 +39,15 @@ def judge_lines(one: JudgedTable) -> Iterator[Line]:
         explain = f"; railgauge explain {cause.id}" if cause.id else ""
         at = f"would reach {by_size[one.curve[-1].size]:.4g} GB/s" if by_size else "often"
         yield line(f"  {at}: {cause.what} ({cause.sure}{explain})")
+
+
+def _shortest(table: MeasuredTable) -> str:
+    """The time of the shortest message of a table without bandwidths."""
+    times = [(row.size, row.out_of_place.time_us) for row in table.rows if row.out_of_place.time_us]
+    if not times:
+        return "no bandwidth in the table"
+    size, us = min(times)
+    return f"{us:g} us at {size_text(size)}" if size else f"{us:g} us"
 
 
 def reached_text(one: JudgedTable) -> str:

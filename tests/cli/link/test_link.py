@@ -111,6 +111,12 @@ def test_what_is_no_older_result_is_refused_before_anything_runs(tmp_path):
     assert f"{path}: cannot read" in refused("--ranks", "2", "--against", str(path), status=5).stderr
     path.write_text('{"schema": "railgauge/run/1"}')
     assert "not a measurement of links" in refused("--ranks", "2", "--against", str(path), status=5).stderr
+    old = {"schema": "railgauge/link/1", "device": "cpu", "bytes": 8, "ranks": [{"rank": 0, "host": "a"}], "links": []}
+    path.write_text(json.dumps(old))
+    assert "measured with -b 8, not 65536" in refused("--ranks", "2", *SMALL, "--against", str(path), status=2).stderr
+    link_of = {"from": 0, "to": 0, "transport": "SHM", "rail": 0, "by": None, "latency_us": 1.0, "gb_per_s": 1e300}
+    path.write_text(json.dumps(old | {"links": [link_of]}))
+    assert "1e+300 is no bandwidth" in refused("--ranks", "2", *SMALL, "--against", str(path), status=5).stderr
     path.write_text('{"schema": "railgauge/link/1", "ranks": [{}]}')
     assert "not a measurement of links" in refused("--ranks", "2", "--against", str(path), status=5).stderr
 

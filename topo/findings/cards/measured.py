@@ -16,8 +16,8 @@ NUMBER_LOW = Card(
     ),
     effect="every job that this path limits takes as much longer as the figure is lower",
     remedy=(
-        "look at the causes named, the first first; railgauge check and railgauge gdr check on each node, NCCL_DEBUG="
-        "INFO and railgauge log explain on the run; run one node alone, then two, to see which part is slow"
+        "look at the causes named, the likeliest comes first; railgauge check and railgauge gdr check on each node, "
+        "NCCL_DEBUG=INFO and railgauge log explain on the run; run one node alone, then two, to see which part is slow"
     ),
     sure="railgauge judge TABLE --from MACHINE; railgauge graph predict --from MACHINE",
     passes="the largest sizes reach three quarters of the forecast or more",
@@ -25,11 +25,12 @@ NUMBER_LOW = Card(
 )
 DIP_AT_SIZE = Card(
     id="dip-at-size",
-    title="Bandwidth falls at one size and recovers at larger ones",
+    title="Bandwidth falls at a size and recovers at larger ones, or does not",
     levels=(WARN,),
     about=(
         "A size has less than 60 % of the bandwidth of the sizes around it. Another algorithm or protocol begins "
-        "there, or other work ran at that moment."
+        "there, or other work ran at that moment. Where no larger size recovers, the network breaks down under load: "
+        "congestion, lost packets or links between switches."
     ),
     remedy=(
         "repeat with more iterations; if the dip stays, measure around it with NCCL_ALGO and NCCL_PROTO set, one at a "
@@ -43,7 +44,7 @@ PLATEAU_EARLY = Card(
     title="Bandwidth stops growing at a size from which the forecast still grows",
     levels=(WARN,),
     about="From some size on a slower part limits than that which limits a healthy machine: a link, a NIC, a protocol.",
-    remedy="see number-low: the causes named there, the first first",
+    remedy="see number-low and the causes named there",
     sure="railgauge judge TABLE --from MACHINE -o judged.svg",
     reads=OF_TABLES,
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
-from railgauge.topo.jobs.judge.curve import Sized, apart, reached
+from railgauge.topo.jobs.judge.curve import Sized, apart
 from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun
 from railgauge.topo.jobs.judge.possible_causes import PossibleCause
@@ -23,6 +23,8 @@ NEAR = 1.6
 """How many times the distance of the best another cause that is named may have."""
 SELDOM = 0.05
 """By how much further a setting that hardly anybody makes has to be to come after another cause."""
+ALLOWS = 0.85
+"""The share of the largest size's figure that a cause has to allow."""
 MOST = 4
 SOCKETS = PossibleCause(
     "TCP sockets instead of RDMA, which reach 1 to 12 GB/s",
@@ -49,11 +51,16 @@ def fitting(
     """
     healthy = apart(curve, forecasts.healthy(run))
     causes = forecasts.of_causes(run, tuple(sorted(in_force.items())))
-    found = [FittingCause(cause, apart(curve, by_size), by_size) for cause, by_size in causes]
+    last = curve[-1]
+    found = [
+        FittingCause(cause, apart(curve, by_size), by_size)
+        for cause, by_size in causes
+        if by_size[last.size] > ALLOWS * last.gb_per_s
+    ]
     found.sort(key=lambda one: one.apart + SELDOM * one.cause.seldom)
     best = min((one.apart for one in found), default=0.0)
     most = min(FITS if best <= FITS else LOOSELY, BETTER * healthy, max(NEAR * best, best + 0.05))
     named = [one for one in found if one.apart <= most][:MOST]
-    if not named and run.nodes > 1 and reached(curve) < SOCKETS_REACH:
+    if not named and run.nodes > 1 and max(one.gb_per_s for one in curve) < SOCKETS_REACH:
         return [FittingCause(SOCKETS, math.inf, {})]
     return named

@@ -34,6 +34,16 @@ def dips(curve: list[Sized], forecast: Mapping[int, float] | None = None) -> lis
     return found
 
 
+def collapse(curve: list[Sized]) -> Sized | None:
+    """The size from which all have less than a share of what smaller ones reached; None where none does."""
+    for at in range(1, len(curve)):
+        if curve[at].size >= FROM:
+            top = max(one.gb_per_s for one in curve[:at])
+            if max(one.gb_per_s for one in curve[at:]) < DIP * top:
+                return curve[at]
+    return None
+
+
 def plateau(curve: list[Sized], forecast: Mapping[int, float]) -> Sized | None:
     """The size from which the curve gains nothing while the forecast goes on; None if it is not early."""
     last = curve[-1]

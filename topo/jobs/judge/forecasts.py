@@ -34,11 +34,15 @@ class Forecasts:
         return run.predicted(self.machine)
 
     def _bound(self, run: MeasuredRun) -> float | None:
-        """What neither rings and trees nor NVLS exceed."""
+        """What neither rings and trees nor NVLS exceed. Between nodes an all-reduce by trees sends 2 (N - 1) / N of the
+        data, where bus bandwidth counts as if each rank sent that.
+        """
         machine = self.machine
         graph = search(machine.system, nodes=run.nodes, policy=Policy.BEST, denied=machine.denied).ring
         bounds = [graph.bound.gb_per_s] if graph.bound else []
         plan = run.plan(machine)
+        if bounds and run.collective is Collective.ALL_REDUCE and run.nodes > 1:
+            bounds.append(bounds[0] * run.collective.factor(plan.ranks) * run.nodes / (2 * (run.nodes - 1)))
         if bounds and run.collective is Collective.ALL_REDUCE and (nvls := nvls_found(plan)):
             bounds.append(nvls[1].gb_per_s * run.collective.factor(plan.ranks))
         return max(bounds, default=None)

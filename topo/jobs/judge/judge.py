@@ -8,19 +8,25 @@ from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLAT
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.judge.causes import FittingCause, fitting
 from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
-from railgauge.topo.jobs.judge.departures import dips, plateau
+from railgauge.topo.jobs.judge.departures import collapse, dips, plateau
 from railgauge.topo.jobs.judge.devices import judge_devices, of_devices
 from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.judge.judged_table import JudgedTable
-from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, of_all_ranks, run_of, unused_gpus
+from railgauge.topo.jobs.judge.measured_run import NOTHING, check_same, of_all_ranks, other_gpus, run_of, unused_gpus
 from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.steering import MEANING
 from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.predict.plan import NodePlan
 
 GOOD, AWFUL = 0.75, 1 / 3
 """Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
+HALF = 0.5
+"""The share that most sizes from 1 MiB on have to reach where only the largest are good."""
+ABOVE = 1.1
+"""Times the bound that no measurement of this machine reaches: clocks and packets allow a few per cent."""
 
 
 def judge(
@@ -37,6 +43,8 @@ def judge(
     settings: those of NCCL that the forecast assumes. in_force: those that the run had (default: the machine's), which
     are a cause where they make it slow. forecasts: those of the machine that earlier tables made.
     """
+    if machine is not None and (other := other_gpus(table, machine)):
+        machine, why_no_machine = None, other
     if of_devices(table):
         return judge_devices(table, machine, why_no_machine)
     table = of_all_ranks(table)
@@ -51,13 +59,14 @@ def judge(
     if curve and machine is not None and table.collective is not None:
         try:
             run = run_of(table, table.collective, curve, machine, nodes, settings)
+            check_same(table, machine, run.nodes)
             forecasts = (forecasts or Forecasts(machine)).without(unused_gpus(machine, table, run.nodes))
             forecast = dict(forecasts.healthy(run))
             bound = forecasts.bound(run)
             if _share(curve, forecast) < GOOD:
                 had = machine.settings if in_force is None else in_force
                 causes = tuple(fitting(curve, run, forecasts, _steering(had, settings)))
-                network = _network(forecasts.machine, run, reached(curve))
+                network = _network(run.plan(forecasts.machine), run.collective, reached(curve))
         except Error as error:
             why = str(error)
     return JudgedTable(
@@ -78,12 +87,11 @@ def _steering(had: Mapping[str, str], assumed: Mapping[str, str]) -> dict[str, s
     return {name: value for name, value in had.items() if name in MEANING and assumed.get(name) != value}
 
 
-def _network(machine: Machine, run: MeasuredRun, busbw: float) -> str:
+def _network(plan: NodePlan, collective: Collective, busbw: float) -> str:
     """What each NIC of a node carries when the ranks pass data on in rings or trees: compare it with perftest."""
-    nics = len(machine.system.nets)
-    if run.nodes < 2 or not nics or run.collective.in_pairs:
+    if plan.nodes < 2 or not plan.leaves or collective.in_pairs:
         return ""
-    return f" (about {busbw / nics:.3g} GB/s for each of {nics} NICs)"
+    return f" (about {busbw / plan.nics:.3g} GB/s for each of the {plan.nics} NICs that NCCL takes)"
 
 
 def _share(curve: list[Sized], forecast: dict[int, float]) -> float:
@@ -109,9 +117,13 @@ def _findings(
         yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), f"no forecast to compare with: {why}", fix=False)
     else:
         yield _number(table, curve, forecast, bound, causes, network)
-        if early := plateau(curve, forecast):
+        if not collapse(curve) and (early := plateau(curve, forecast)):
             message = f"{early.gb_per_s:.4g} GB/s from {size_text(early.size)} on; the forecast goes on growing there"
             yield PLATEAU_EARLY.finding(Level.WARN, subject(table), message, evidence={"size": early.size})
+    if fallen := collapse(curve):
+        top, size = max(one.gb_per_s for one in curve), size_text(fallen.size)
+        message = f"bandwidth falls from {top:.3g} to {fallen.gb_per_s:.3g} GB/s at {size} and does not recover"
+        yield DIP_AT_SIZE.finding(Level.WARN, subject(table), message, evidence={"sizes": [fallen.size]})
     if found := dips(curve, forecast):
         sizes = ", ".join(f"{size_text(one.size)} ({one.gb_per_s:.3g} GB/s)" for one in found)
         message = f"bandwidth falls at {sizes} and recovers"
@@ -133,8 +145,17 @@ def _number(
     if GIGABIT[0] < share < GIGABIT[1] and (bound is None or now > bound):
         message = f"{now:.4g} is {share:.2g} times the forecast of {top:.4g} GB/s at {size}: Gb/s, not GB/s"
         return UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence=evidence)
+    if bound is not None and now > ABOVE * bound:
+        message = (
+            f"{now:.4g} GB/s busbw at {size} is above the bound of {bound:.4g} GB/s: the table is not of this machine"
+        )
+        return NUMBER_LOW.finding(Level.UNKNOWN, subject(table), message, evidence=evidence)
     level = Level.PASS if share >= GOOD else Level.WARN if share >= AWFUL else Level.FAIL
     message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s{network}"
+    before = [one for one in large(curve) if one.gb_per_s < HALF * forecast[one.size]]
+    if level is Level.PASS and 2 * len(before) > len(large(curve)):
+        level = Level.WARN
+        message += f", but below half of it from {size_text(before[0].size)} to {size_text(before[-1].size)}"
     if causes:
         message += "; it fits: " + "; or ".join(one.cause.what for one in causes)
     return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)

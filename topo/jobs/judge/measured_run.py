@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from railgauge.topo.errors import UsageError
+from railgauge.topo.facts.pasted.gpu_models import of_product
 from railgauge.topo.jobs.judge.curve import Sized
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
@@ -16,6 +17,7 @@ from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.planned import planned
 from railgauge.topo.predict.release import Release, parse_release
+from railgauge.topo.values.printable import printable
 
 NOTHING: Mapping[str, str] = {}
 FLOAT = "float"
@@ -74,9 +76,30 @@ def run_of(
 
 def _release(library: str) -> Release | None:
     try:
-        return parse_release(library.partition("+")[0])
+        return parse_release(library)
     except UsageError:
         return None
+
+
+def check_same(table: MeasuredTable, machine: Machine, nodes: int) -> None:
+    """Check that a table can be of so many such machines. UsageError: it cannot, and why."""
+    gpus = len(machine.system.gpus)
+    if table.nodes > 1 and nodes != table.nodes:
+        raise UsageError(f"the table has {table.nodes} hosts, and {nodes} of the machine are assumed")
+    if table.ranks > nodes * gpus:
+        raise UsageError(f"the table has {table.ranks} ranks, and {nodes} x {gpus} GPUs are assumed: --nodes N")
+    if table.ranks % nodes:
+        raise UsageError(f"{table.ranks} ranks of the table do not spread evenly over {nodes} nodes")
+
+
+def other_gpus(table: MeasuredTable, machine: Machine) -> str:
+    """Why the table cannot be of a machine by the products that it names; "" if it can."""
+    kinds = {gpu.sm for gpu in machine.system.gpus if gpu.sm}
+    for name in sorted({one.gpu for one in table.devices}):
+        known = of_product(name)
+        if known and kinds and known[0] * 10 + known[1] not in kinds:
+            return f"the table is of {printable(name)}, and the machine has GPUs of another kind"
+    return ""
 
 
 def of_all_ranks(table: MeasuredTable) -> MeasuredTable:

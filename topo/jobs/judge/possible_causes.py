@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from railgauge.topo.channels.graph import Policy
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
@@ -17,6 +18,7 @@ from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
 from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.predict.search import search
 
 CHANNELS = (1, 2, 4, 8)
 
@@ -70,7 +72,8 @@ def _settings(nodes: int) -> Iterator[tuple[PossibleCause, dict[str, str]]]:
 
 def _edits(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, list[str], list[str]]]:
     """A cause, and the edits that give a machine it."""
-    nics = [names_of(one)[0] for one in machine.system.nets] if nodes > 1 else []
+    nics = _carrying(machine, nodes) if nodes > 1 else []
+    others = [name for net in machine.system.nets if (name := names_of(net)[0]) not in nics]
     gpu = names_of(machine.system.gpus[-1])[0]
     for name, what in (*((nic, "NIC") for nic in nics[:1]), (gpu, "GPU")):
         for width in (8, 4):
@@ -79,8 +82,15 @@ def _edits(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, list[s
     count = 1
     while count < len(nics):
         cause = f"{count} of {len(nics)} NICs carr{'ies' if count == 1 else 'y'} the data (NCCL_IB_HCA, ports down)"
-        yield PossibleCause(cause, VERBS_DEVICE_MISSING.id, "railgauge topo rdma"), [], nics[count:]
+        yield PossibleCause(cause, VERBS_DEVICE_MISSING.id, "railgauge topo rdma"), [], [*nics[count:], *others]
         count *= 2
     links = sum(link.integer("count", None, 1) for link in machine.topology.gpus[-1].all("nvlink"))
     cause = "a GPU with half of its NVLinks"
     yield PossibleCause(cause, NVLINK_MISSING.id, "railgauge check"), [f"{gpu}.nvlinks={links // 2}"], []
+
+
+def _carrying(machine: Machine, nodes: int) -> list[str]:
+    """The NICs that NCCL's channels take, by name."""
+    graph = search(machine.system, nodes=nodes, policy=Policy.NCCL, denied=machine.denied).ring
+    taken = {net for channel in graph.channels for net in channel.nets}
+    return [names_of(net)[0] for net in machine.system.nets if net.dev in taken]

@@ -9,10 +9,11 @@ from tests.topo.jobs.judge.made import curve_of, table_of
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.judge.judge import judge
-from railgauge.topo.jobs.tables.table import Measurement
+from railgauge.topo.jobs.tables.table import Measurement, RankDevice
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.settings.algorithm import Collective
 
+C = Collective.ALL_REDUCE
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-1v", "pcie-switch", "h200nvl")
 
 
@@ -67,11 +68,11 @@ def test_two_h200_without_p2p_are_found_to_use_host_memory():
 
 def test_of_several_nodes_the_share_of_a_nic_is_named():
     machine = load_machine("@dgx-a100")
-    nics = len(machine.system.nets)
+    nics = 8  # of 12: the others are for storage
     for nodes in (1, 2):
         curve = curve_of(machine, nodes, Collective.ALL_REDUCE, share=0.5)
         judged = judge(table_of(curve, machine, nodes, Collective.ALL_REDUCE), machine)
-        words = f"(about {judged.reached / nics:.3g} GB/s for each of {nics} NICs)"
+        words = f"(about {judged.reached / nics:.3g} GB/s for each of the {nics} NICs that NCCL takes)"
         assert (words in judged.findings[0].message) == (nodes == 2)
 
 
@@ -178,3 +179,54 @@ def test_too_few_iterations(good, iterations, warmup, found):
     machine, _, table = good
     judged = judge(replace(table, iterations=iterations, warmup=warmup), machine)
     assert ("too-few-iterations" in levels(judged)) is found
+
+
+def test_what_cannot_be_of_the_machine_is_unknown(good):
+    machine, curve, table = good
+    cases = {
+        "above the bound": (table_of({size: 4 * by for size, by in curve.items()}, machine, 1, C), 0),
+        "GPUs of another kind": (replace(table, devices=devices("NVIDIA H100 80GB HBM3", 8)), 0),
+        "16 ranks, and 1 x 8 GPUs": (replace(table, ranks=16, nodes=1), 0),
+        "2 hosts, and 3": (replace(table, ranks=16, nodes=2), 3),
+        "8 ranks of the table do not spread": (replace(table, nodes=0), 3),
+    }
+    for words, (one, nodes) in cases.items():
+        judged = judge(one, machine, nodes=nodes)
+        assert levels(judged) == {"number-low": Level.UNKNOWN}, words
+        assert words in judged.findings[0].message
+
+
+def devices(gpu, count):
+    return tuple(RankDevice(rank=rank, host="a", device=rank, bus_id="", gpu=gpu) for rank in range(count))
+
+
+def test_the_same_product_by_its_heading_is_judged(good):
+    machine, _, table = good
+    same = replace(table, devices=devices("NVIDIA A100-SXM4-80GB", 8))
+    assert levels(judge(same, machine)) == {"number-low": Level.PASS}
+
+
+@pytest.mark.parametrize("last", [1, 4])
+def test_a_collapse_at_the_largest_sizes_is_found(good, last):
+    machine, curve, _ = good
+    sizes = sorted(curve)[-last:]
+    fallen = {size: by / 20 if size in sizes else by for size, by in curve.items()}
+    (found,) = (one for one in judge(table_of(fallen, machine, 1, C), machine).findings if one.id == "dip-at-size")
+    assert "does not recover" in found.message
+    assert found.evidence["sizes"] == [sizes[0]]
+    assert "plateau-early" not in levels(judge(table_of(fallen, machine, 1, C), machine))
+
+
+def test_middle_sizes_that_are_slow_are_found_where_the_largest_are_good(good):
+    machine, curve, _ = good
+    slow = {size: by * (0.3 if size < 1 << 30 else 1.0) for size, by in curve.items()}
+    (found,) = (one for one in judge(table_of(slow, machine, 1, C), machine).findings if one.id == "number-low")
+    assert found.level is Level.WARN
+    assert "but below half of it from 1 MiB to 512 MiB" in found.message
+
+
+def test_a_cause_allows_what_was_reached(good):
+    machine, curve, _ = good
+    for share in (0.6, 0.4, 0.2):
+        judged = judge(table_of({size: share * by for size, by in curve.items()}, machine, 1, C), machine)
+        assert all(one.gb_per_s[1 << 33] > 0.85 * judged.reached for one in judged.causes)
