@@ -14,6 +14,8 @@ from railgauge.topo.errors import InputError
 MOST_OF_ONE = 16 << 20
 """Characters of one part."""
 SPACE = re.compile(r"[ \t\r\n]*")
+ENDS = tuple(",]}: \t\r\n")
+"""What may follow a value."""
 NOT_FINITE = None
 """What stands for NaN and Infinity, which JSON has not and profilers write."""
 
@@ -96,7 +98,7 @@ class _Text:
                 if not self._more():
                     raise self.error(str(error).partition(":")[0]) from None
                 continue
-            if end < len(self._text) or not self._more():  # a number may go on
+            if self._text[end : end + 1] in ENDS or not self._more():  # a number may go on
                 self._at = end
                 return value
 

@@ -41,14 +41,14 @@ class Priced:
 
     @property
     def figures(self) -> tuple[object, ...]:
-        """What is equal where GPUs are wired alike."""
+        """What is equal where GPUs have equal links."""
         rows = (self.after, *([self.before] if self.before else []))
         return tuple((row.algorithm, row.protocol, row.channels, f"{row.time_us:.6g}") for row in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillRow:
-    """The equal operations of a step in groups that are alike; `times`: in one step, of each group. Times in us.
+    """The equal operations of a step in groups that call and pay the same; `times`: in one step, of each group. In us.
 
     `measured_us`: of one operation, the median of those that have a time.
     """
@@ -233,7 +233,7 @@ def _step(
 
 
 def _rows(calls: Calls, priced: dict[Line, Priced], steps: int, total: float) -> Iterable[BillRow]:
-    """A row for what groups call alike: the same operation, as often, at the same price."""
+    """A row for what groups call and pay in the same manner: one operation, as often, at the same price."""
     alike: dict[tuple[object, ...], list[tuple[Line, TracedGroup]]] = defaultdict(list)
     for line, by_group in calls.items():
         (where, *what), size = line

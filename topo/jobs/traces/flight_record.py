@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.jobs.hang.agreement import elements_of
+from railgauge.topo.jobs.hang.agreement import elements_of, plain
 from railgauge.topo.jobs.hang.first_format import in_second_format
 from railgauge.topo.jobs.hang.flight_dump import group_members, is_closing, peers_of, rank_of
 from railgauge.topo.jobs.traces.calls import RankCalls
@@ -41,12 +41,12 @@ def read_flight_record(dump: Any, path: str, trace: Trace) -> None:
 
 
 def _take(entry: dict[str, Any], groups: dict[str, tuple[int, ...]], calls: RankCalls) -> None:
-    full = str(entry["profiling_name"]).rpartition(":")[2]
+    full = plain(entry["profiling_name"]).rpartition(":")[2]
     name, _, ends = full.partition(" ")
     sides = [sum(map(elements_of, entry.get(f"{side}_sizes") or ())) for side in ("input", "output")]
     if is_closing(name):
         return
-    group = str(entry["process_group"][0])
+    group = plain(entry["process_group"][0])
     ranks = groups.get(group, ())
     between = peers_of(ends)
     calls.take(

@@ -129,7 +129,8 @@ def _group(args: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> TracedGr
     start, stride = number(args.get("Global rank start")), number(args.get("Global rank stride"))
     if not ranks and start is not None and stride and 1 < size < 1 << 20:
         ranks = tuple(range(start, start + size * stride, stride))
-    return TracedGroup(name=group_name(name, args.get("Process Group Description")), size=len(ranks) or size, ranks=ranks)
+    about = args.get("Process Group Description")
+    return TracedGroup(name=group_name(name, about), size=len(ranks) or size, ranks=ranks)
 
 
 def _peers(args: dict[str, Any], rank: Source) -> tuple[int, int] | None:

@@ -4,9 +4,9 @@
     AllReduce: opCount 29 sendbuff ... count 1024 datatype 7 op 0 root 0 comm 0x55 [nranks=8] stream 0x...
 
 The lines on the start of communicators have the ranks; the largest communicator, the first of its size, has those of
-the job. Sends and receives of one group call have one opCount: with several others both ways they are an all-to-all (of
-any lengths), to the next rank and from the previous one a send-receive; others are messages. Sources: NCCL's
-src/enqueue.cc, src/init.cc.
+the job. Sends and receives of one group call have one opCount: with several others in both directions they are an
+all-to-all (of any lengths), to the next rank and from the previous one a send-receive; others are messages. Sources:
+NCCL's src/enqueue.cc, src/init.cc.
 """
 
 import re
