@@ -25,7 +25,7 @@ from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
-    from railgauge.topo.jobs.judge.judge import JudgedTable
+    from railgauge.topo.jobs.judge.judged_table import JudgedTable
     from railgauge.topo.jobs.tables.table import MeasuredTable
 
 SVG = ".svg"

@@ -26,6 +26,15 @@ def load(path: str) -> RunDocument:
     Raises:
         InputError: it cannot be read, or is not such a document; the message names the field.
     """
+    value = load_document(path, SCHEMA, "a result of a run", "railgauge run --json, -J and -o FILE.json")
+    try:
+        return _made(RunDocument, value, "")
+    except (ValueError, OverflowError) as error:  # the latter for an integer that is too large for a float
+        raise InputError(f"not a result of a run: {error}", path) from None
+
+
+def load_document(path: str, schema: str, what: str, by: str) -> dict[str, Any]:
+    """The JSON object of a schema in a file; InputError names `what` was expected, and the commands that write it."""
     text = read_bytes(path, MOST_BYTES)
     if len(text) > MOST_BYTES:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a result", path)
@@ -33,14 +42,9 @@ def load(path: str) -> RunDocument:
         value = all_printable(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", path) from None
-    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        raise InputError(
-            f"not a result of a run ({SCHEMA}), as `railgauge run --json`, -J and -o FILE.json write", path
-        )
-    try:
-        return _made(RunDocument, value, "")
-    except (ValueError, OverflowError) as error:  # the latter for an integer that is too large for a float
-        raise InputError(f"not a result of a run: {error}", path) from None
+    if not isinstance(value, dict) or value.get("schema") != schema:
+        raise InputError(f"not {what} ({schema}), as `{by}` write", path)
+    return value
 
 
 def _made(kind: type[T], value: Any, where: str) -> T:

@@ -12,6 +12,7 @@ from railgauge.cli.findings_output import FailOn
 from railgauge.cli.help.command import option
 from railgauge.cli.link.options import (
     HOST_BYTES,
+    Against,
     Bisect,
     Bytes,
     Iterations,
@@ -21,6 +22,7 @@ from railgauge.cli.link.options import (
     Output,
     Timeout,
     Transport,
+    against_of,
     least_gb_per_s,
     link_job,
 )
@@ -60,6 +62,7 @@ def link(
     timeout: Timeout = 60.0,
     fault: Fault = "",
     min_gbps: MinGbps = None,
+    against: Against = None,
     fail_on: FailOn = Level.WARN,
     save: SaveCapture = None,
     output: Output = None,
@@ -103,7 +106,13 @@ def link(
         for_ranks=[*map(str, pair), *ctx.obj[len(pair) :]] if pair else ctx.obj,  # A and B come first
         command="link",
     )
-    answer = LinkAnswer(json=as_json, files=tuple(output or ()), min_gb_per_s=least_gb_per_s(min_gbps), fail_on=fail_on)
+    answer = LinkAnswer(
+        json=as_json,
+        files=tuple(output or ()),
+        min_gb_per_s=least_gb_per_s(min_gbps),
+        against=against_of(against, bisect=bisect),
+        fail_on=fail_on,
+    )
     raise typer.Exit(start(job, asked, answer))
 
 

@@ -12,6 +12,7 @@ from railgauge.cli.link.options import (
     GPU_BYTES,
     HOST_BYTES,
     HOW,
+    Against,
     Bisect,
     Bytes,
     Iterations,
@@ -21,6 +22,7 @@ from railgauge.cli.link.options import (
     Output,
     Timeout,
     Transport,
+    against_of,
     least_gb_per_s,
     link_job,
 )
@@ -66,6 +68,7 @@ def link(
     timeout: Timeout = 60.0,
     fault: Fault = "",
     min_gbps: MinGbps = None,
+    against: Against = None,
     fail_on: FailOn = Level.WARN,
     ranks: RanksToStart = None,
     launcher: Launcher = "",
@@ -116,7 +119,13 @@ def link(
         fault=fault,
         save_capture=save,
     )
-    answer = LinkAnswer(json=as_json, files=tuple(output or ()), min_gb_per_s=least_gb_per_s(min_gbps), fail_on=fail_on)
+    answer = LinkAnswer(
+        json=as_json,
+        files=tuple(output or ()),
+        min_gb_per_s=least_gb_per_s(min_gbps),
+        against=against_of(against, bisect=bisect),
+        fail_on=fail_on,
+    )
     return measure(job, answer) if of_gpus else start(job, asked, answer)
 
 

@@ -2,7 +2,7 @@
 """Measures the GPUs of this machine for `railgauge link`, in this process."""
 
 from railgauge.cli.link.output import finish
-from railgauge.cli.link.start import LinkAnswer
+from railgauge.cli.link.start import LinkAnswer, older_links
 from railgauge.cli.output import check_folders
 from railgauge.cli.ranks_start import Start, place_of
 from railgauge.cli.streams import show_progress, tell
@@ -40,6 +40,7 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
     from railgauge.collectives.link.gpu_measurement import measure_gpus
 
     check_folders(answer.files)
+    older = older_links(answer)
     result = LinkResult(job=job)
     error: Exception | None = None
     try:
@@ -47,7 +48,7 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
     except Exception as caught:
         error = caught
     show_progress("")
-    status = finish(result, error, answer)
+    status = finish(result, error, answer, older)
     leave_hung_gpu(status)
     return status
 

@@ -74,6 +74,15 @@ MinGbps = Annotated[
         help="Fail (exit status 4) unless every link reaches this many Gb/s (10^9 bits) in each direction.",
     ),
 ]
+Against = Annotated[
+    str | None,
+    option(
+        DEMANDS,
+        "--against",
+        metavar="OLD.json",
+        help="Compare each link with this older result (of -o OLD.json): below three quarters WARN, below half FAIL.",
+    ),
+]
 Output = Annotated[
     list[str] | None,
     option(ANSWER, "-o", "--output", metavar="FILE", help="Write the result: .json or .csv; repeatable."),
@@ -133,3 +142,10 @@ def least_gb_per_s(gbps: float | None) -> float | None:
     if gbps is not None and not 0 <= gbps < inf:
         raise UsageError(f"--min-gbps {gbps:g}: expected a bandwidth in Gb/s, 0 or more")
     return None if gbps is None else gbps / 8
+
+
+def against_of(path: str | None, *, bisect: bool) -> str | None:
+    """--against. UsageError: with --bisect, which measures no pairs."""
+    if path and bisect:
+        raise UsageError("--bisect measures rings of ranks, not pairs: leave --against out")
+    return path or None

@@ -11,6 +11,7 @@ from railgauge.cli.link.start import LinkAnswer
 from railgauge.cli.output import document, print_json, print_lines, terminal_width, write_text
 from railgauge.cli.streams import tell
 from railgauge.collectives.launch.tether import command_line
+from railgauge.collectives.link.expected import OlderLinks
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.report.link import csv_text, directions, link_document, link_lines
@@ -21,9 +22,9 @@ from railgauge.topo.findings.finding import Finding, at_or_above
 from railgauge.topo.render.palette import line
 
 
-def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) -> int:
+def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer, older: OlderLinks | None = None) -> int:
     """Print and write what was measured; return the exit status."""
-    findings = guarded(SLOW_LINK.id, "all", lambda: judge(result))
+    findings = guarded(SLOW_LINK.id, "all", lambda: judge(result, older))
     broken = next((one.message for one in findings if one.error), None)
     unmet = [] if error else unmet_demands(result, answer.min_gb_per_s)
     result.error = described(error) if error else "; ".join(unmet) or broken

@@ -17,6 +17,7 @@ from railgauge.topo.errors import INTERRUPTED, RunError, UsageError, described, 
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
+    from railgauge.collectives.link.expected import OlderLinks
     from railgauge.collectives.link.process import Taken
 
 SUFFIXES = (".json", ".csv")
@@ -29,6 +30,7 @@ class LinkAnswer:
     json: bool
     files: tuple[str, ...]
     min_gb_per_s: float | None
+    against: str | None
     fail_on: Level
 
     def __post_init__(self) -> None:
@@ -48,11 +50,21 @@ def start(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     return launch(job, asked, answer) if place is None else measure_here(job, place, answer)
 
 
+def older_links(answer: LinkAnswer) -> "OlderLinks | None":
+    """The result to compare with. InputError: it cannot be read, or is none."""
+    if answer.against is None:
+        return None
+    from railgauge.collectives.link.expected import load_older
+
+    return load_older(answer.against)
+
+
 def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     """Start the ranks through the launcher and wait for them."""
     plan = launch_of(asked, 1, job.timeout_s)
     if not plan.hosts:
         check_folders(answer.files)
+        older_links(answer)
     ended = launch_ranks(asked, plan)
     interrupted = ended.status == status_of(KeyboardInterrupt())
     if not ended.reported and ended.status and (answer.json or answer.files or (ended.message and not interrupted)):
@@ -76,8 +88,10 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     hear_interrupts_once()
     allow_many_files()
     leads = place.process == 0
+    older = None
     if leads:
         check_folders(answer.files)
+        older = older_links(answer)
 
     def say(text: str) -> None:
         if leads:
@@ -86,7 +100,7 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     def report(taken: "Taken") -> int:
         say("")
         if leads:
-            return finish(taken.result, taken.error, answer)
+            return finish(taken.result, taken.error, answer, older)
         if taken.error and speaks(taken.error, place, 1, joined=taken.joined):
             tell(f"railgauge link: rank {place.process}: {described(taken.error)}")
         return status_of(taken.error)

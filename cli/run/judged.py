@@ -9,7 +9,7 @@ from railgauge.topo.errors import Error
 from railgauge.topo.values.printable import printable
 
 if TYPE_CHECKING:
-    from railgauge.topo.jobs.judge.judge import JudgedTable
+    from railgauge.topo.jobs.judge.judged_table import JudgedTable
 
 
 def judged(document: RunDocument) -> "JudgedTable | None":

@@ -23,7 +23,7 @@ from railgauge.transports.select import NET_IB
 if TYPE_CHECKING:
     from railgauge.cli.run.compare import Older
     from railgauge.collectives.comparison import Comparison
-    from railgauge.topo.jobs.judge.judge import JudgedTable
+    from railgauge.topo.jobs.judge.judged_table import JudgedTable
 
 
 class RunOutput:

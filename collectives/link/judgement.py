@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings on links and ranks from the measured pairs, each with its figures. Pairs are compared with pairs of their
-kind: the same transport, the same prediction.
+kind: the same transport, the same prediction; where there are too few, with an older result or the prediction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.collectives.link.again import SEES_ENOUGH_BELOW, again, is_clear
+from railgauge.collectives.link.again import MOST_SAMPLES, SEES_ENOUGH_BELOW, again, is_clear
 from railgauge.collectives.link.bisection import Bisection
+from railgauge.collectives.link.expected import GOOD, LATENCY_TIMES, Beside, OlderLinks, OlderPair, beside
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.odd import LEAST_LOSS, LEAST_RANKS, Directed, Judged, Odd, odd_ones
 from railgauge.collectives.link.pair_result import Kind, PairResult, PairSample
@@ -61,19 +62,31 @@ def to_measure_again(links: Sequence[PairResult]) -> list[int]:
         measured = {link.ranks: link.measured for link in alike}
         for quantity in QUANTITIES:
             judged = _judged(alike, quantity)
-            found |= {(kind, pair) for pair in again(judged, measured)} if judged else set()
+            pairs = again(judged, measured) if judged else _low(alike, quantity)
+            found |= {(kind, pair) for pair in pairs}
     return [place for place, link in enumerate(links) if (link.kind, link.ranks) in found]
 
 
-def judge(result: LinkResult) -> list[Finding]:
-    """All findings, the worst of each kind first; UNKNOWN if a kind has too few pairs to compare."""
+def _low(alike: Sequence[PairResult], quantity: Quantity) -> set[Pair]:
+    """The pairs below their prediction, until they were measured often enough."""
+    return {
+        link.ranks
+        for link in alike
+        if not link.crowded
+        and link.measured < MOST_SAMPLES
+        and any(_reached(one, quantity) < 1 for one in beside(link, quantity is LATENCY, None))
+    }
+
+
+def judge(result: LinkResult, older: OlderLinks | None = None) -> list[Finding]:
+    """All findings, the worst of each kind first; UNKNOWN where nothing is there to compare with."""
     if result.bisection:
         return [_of_bisection(result, result.bisection)]
     return [
         finding
         for alike in kinds(result.links).values()
         for quantity in QUANTITIES
-        for finding in _of_kind(result, alike, quantity)
+        for finding in _of_kind(result, alike, quantity, older)
     ]
 
 
@@ -87,8 +100,15 @@ def _judged(alike: Sequence[PairResult], quantity: Quantity) -> Judged | None:
     return odd_ones(samples)
 
 
-def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity) -> Iterator[Finding]:
+def _of_kind(
+    result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, older: OlderLinks | None
+) -> Iterator[Finding]:
     judged = _judged(alike, quantity)
+    if not alike[0].crowded and (older or judged is None) and (expected := _expected(result, alike, quantity, older)):
+        if judged is None or expected.level is not Level.PASS:
+            yield expected
+        if judged is None:
+            return
     if judged:
         yield from (_of_odd(result, alike, quantity, odd) for odd in judged.odd)
         if judged.odd and not judged.unsure and is_clear(judged):
@@ -99,7 +119,7 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
         level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time avoids that"
     elif judged is None:
         level = Level.UNKNOWN
-        said = f"too few to compare: {many} (needs at least {LEAST_RANKS} {result.noun}s)"
+        said = f"too few to compare: {many} (needs at least {LEAST_RANKS} {result.noun}s), and nothing is predicted"
     elif judged.unsure:
         level = Level.UNKNOWN
         times = max(link.measured for link in alike)
@@ -114,6 +134,44 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
     evidence = {"pairs": len(alike), "quantity": quantity.name}
     message = f"{alike[0].way_name}: {quantity.name}: {said}"
     yield quantity.of_link.finding(level, alike[0].way_name, message, fix=False, evidence=evidence)
+
+
+def _expected(
+    result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, older: OlderLinks | None
+) -> Finding | None:
+    """The pair that is furthest below what an older result or the prediction has of it; None without either."""
+    found = [
+        (one, link, way)
+        for link in alike
+        for way, one in enumerate(beside(link, quantity is LATENCY, OlderPair(result, link, older) if older else None))
+    ]
+    if not found:
+        return None
+    one, link, way = min(found, key=lambda each: _reached(each[0], quantity))
+    share = one.measured / one.expected
+    slow = [each for each in found if _reached(each[0], quantity) < 1]
+    level = Level.PASS
+    if slow:
+        level = Level.FAIL if quantity is BANDWIDTH and share < FAILS_BELOW else Level.WARN
+    ends = [result.name(rank) for rank in (link.ranks if way == 0 else link.ranks[::-1])]
+    times = f"{share:.2g} of" if quantity is BANDWIDTH else f"{share:.3g} times"
+    more = f"; {len(slow) - 1} more of {len(found)} are slow" if len(slow) > 1 else ""
+    message = f"{link.way_name}: {quantity.name}: {one.measured:.3g} {quantity.unit}, {times} {one.whose}{more}"
+    return quantity.of_link.finding(
+        level,
+        " - ".join(ends),
+        message,
+        host=folded({result.ranks[rank].host for rank in link.ranks}) if slow else "",
+        fix=bool(slow),
+        evidence={"ranks": list(link.ranks), "quantity": quantity.name, "ratio": share, "older": one.older},
+    )
+
+
+def _reached(one: Beside, quantity: Quantity) -> float:
+    """A figure over the worst that is still good: below 1 it is slow."""
+    if quantity is BANDWIDTH:
+        return one.measured / (GOOD * one.expected)
+    return LATENCY_TIMES[one.older] * one.expected / one.measured
 
 
 def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, odd: Odd) -> Finding:

@@ -88,8 +88,9 @@ class _Measurement:
         self._placements = placed
         self._say = say
         self._ways = ways(peers, ports, job.transport, network.why_not_ib)
-        self._forecaster = Forecaster(peers, ports, job.bytes, job.latency_bytes)
         self._meter = PairMeter(job, bootstrap.rank, bootstrap.world_size)
+        copies = max(bootstrap.all_gather(self._meter.copy_gb_per_s(), float))
+        self._forecaster = Forecaster(peers, ports, job.bytes, job.latency_bytes, copies)
         self._exchanges = 0
         self._first_wrong: str | None = None
 

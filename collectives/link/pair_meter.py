@@ -10,6 +10,9 @@ from railgauge.collectives.link.link_job import AHEAD, LinkJob
 from railgauge.collectives.link.pair_connection import PairConnections, Traffic
 from railgauge.collectives.verification import Verification
 
+LEAST_COPY_BYTES, MOST_COPY_BYTES, COPIES = 8 << 20, 64 << 20, 8
+"""More than a core's own caches hold: what two cores exchange goes past them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
@@ -48,6 +51,13 @@ class PairMeter:
         self._source.poison(size)  # unwritten pages all map the same zero page
         self._armed = False
         self.fault_fired = False
+
+    def copy_gb_per_s(self) -> float:
+        """What this rank's core copies in memory."""
+        size = min(max(self._job.bytes, LEAST_COPY_BYTES), MOST_COPY_BYTES)
+        source, destination = Buffer(size), Buffer(size)
+        source.poison(size)
+        return size / native.memory_floor(source.memory, size, destination.memory, size, COPIES) / 1e9
 
     def measure(self, connections: PairConnections, peer: int, seed: int) -> Side:
         """Measure the pair with `peer`, which calls it with the same seed: never the same data twice.

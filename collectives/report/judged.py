@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from railgauge.collectives.report.chart import Chart, Curve, CurveKind, Panel, Point
 from railgauge.topo.jobs.judge.curve import in_place, out_of_place
-from railgauge.topo.jobs.judge.judge import JudgedTable
+from railgauge.topo.jobs.judge.judged_table import JudgedTable
 from railgauge.topo.predict.comparison import size_text
 
 

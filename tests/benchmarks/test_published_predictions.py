@@ -8,6 +8,7 @@ import statistics
 import pytest
 from benchmarks.predict.published import half, read
 from benchmarks.predict.published.__main__ import SMALL, compare, measured_rows, settings_of, summary
+from benchmarks.predict.published.judged import judged
 from benchmarks.predict.published.machines import listed_nics, missing, nodes_of, topology_of
 
 from railgauge.topo.nccl.graph.system import build_system
@@ -59,3 +60,9 @@ def test_nvls_is_off_where_it_took_no_part():
     assert known
     assert all(settings_of(table)["NCCL_NVLS_ENABLE"] == "0" for table in known)
     assert all(us > 0 for table in COMPARED for _, us in measured_rows(table))
+
+
+def test_faulty_machines_of_the_half_that_judges_are_found():
+    faulty = list(judged("judge", "faulty"))
+    assert len(faulty) > 6
+    assert sum(not one.found for one in faulty) <= 1

@@ -7,15 +7,15 @@ LONGEST = 1 << 15
 """Bytes of a line that are read: a ring of 4096 ranks takes 24 KiB."""
 
 
-def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks that end where lines end; one that runs on over several loses its middle."""
+def whole_lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[bytes]:
+    """Blocks that end where lines end; a line that is longer and runs on over several loses its middle."""
     rest = b""
     for block in blocks:
         end = block.rfind(b"\n") + 1
         if end:
             yield rest + block[:end]
             rest = block[end:]
-        elif len(rest) < LONGEST:
+        elif len(rest) < longest:
             rest += block
     if rest:
         yield rest

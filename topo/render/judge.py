@@ -4,7 +4,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from railgauge.topo.jobs.judge.judge import JudgedTable
+from railgauge.topo.jobs.judge.judged_table import JudgedTable
+from railgauge.topo.jobs.tables.table import Program
 from railgauge.topo.predict.comparison import size_text
 from railgauge.topo.render import findings
 from railgauge.topo.render.palette import Line, line
@@ -21,15 +22,16 @@ def judge_document(judged: Sequence[JudgedTable]) -> dict[str, Any]:
 def judge_lines(one: JudgedTable) -> Iterator[Line]:
     """What was measured, and what it reached beside forecast and bound."""
     table = one.table
+    library = "RCCL" if table.program is Program.RCCL_TESTS else "NCCL"
     parts = [
-        str(table.collective or table.test),
-        *([f"{table.ranks} ranks"] if table.ranks else []),
+        str(table.collective or table.test or "unknown test"),
+        *([f"{table.ranks} {'rank' if table.ranks == 1 else 'ranks'}"] if table.ranks else []),
         *([f"{table.nodes} nodes"] if table.nodes > 1 else []),
         f"{table.program} {table.release}".strip(),
-        *([f"NCCL {table.library}"] if table.library else []),
+        *([f"{library} {table.library}"] if table.library else []),
     ]
     yield line(", ".join(parts))
-    yield line(f"  {reached_text(one) or 'no bus bandwidth in the table'}")
+    yield line(f"  {reached_text(one) or 'no bandwidth in the table'}")
     if one.departs:
         more = f" to {size_text(one.departs[-1])}" if len(one.departs) > 1 else ""
         yield line(f"  below three quarters of the forecast: {size_text(one.departs[0])}{more}")
@@ -43,7 +45,12 @@ def reached_text(one: JudgedTable) -> str:
     """The figure of the largest sizes beside forecast and bound; "" without one."""
     if one.reached is None:
         return ""
-    text = f"reached {one.reached:.4g} GB/s busbw up to {size_text(one.curve[-1].size)}"
+    if not one.curve:  # a matrix
+        many = len(one.table.rows)
+        text = f"{one.reached:.4g} GB/s" + (f" in the median of {many} copies" if many > 1 else "")
+        return text if one.bound is None else f"{text}; the path carries {one.bound:.4g}"
+    unit = "GB/s busbw" if one.table.collective else "GB/s"
+    text = f"reached {one.reached:.4g} {unit} up to {size_text(one.curve[-1].size)}"
     if (forecast := one.forecast_reached) is not None:
         text += f"; forecast {forecast:.4g}"
     return text if one.bound is None else f"{text}; bound {one.bound:.4g}"

@@ -112,9 +112,10 @@ def test_cluster_link_measures_every_rail_between_the_nodes(tmp_path):
             done = hosts.run(
                 0, command("cluster", "link", *wanted, *SMALL, "--json"), env=clean_environment(**only_ssh(environ))
             )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in (0, 1), done.stderr  # a busy machine's wires may be slow
     got = json.loads(done.stdout)
     check("link", got)
+    assert done.returncode == any(finding["level"] in ("WARN", "FAIL") for finding in got["findings"])
     assert [rank["host"] for rank in got["ranks"]] == ["rg-node1", "rg-node2"]
     ways = [(one["rail"], one["from"], one["via"]) for one in got["links"]]
     assert ways == [(rail, rank, f"NET/Socket/{rail}") for rail in (0, 1) for rank in (0, 1)]

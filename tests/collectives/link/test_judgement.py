@@ -9,9 +9,11 @@ from tests.collectives.link.synthetic import pair, result
 
 from railgauge.collectives.link.again import LEAST_OTHERS
 from railgauge.collectives.link.bisection import Bisection, Half
+from railgauge.collectives.link.expected import Figures, OlderLinks
 from railgauge.collectives.link.judgement import judge, to_measure_again
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.pair_result import PairSample
+from railgauge.topo.findings.finding import Level
 
 
 def told(made: LinkResult) -> list[tuple[str, str, str]]:
@@ -79,8 +81,10 @@ def test_a_slow_answer_is_a_finding_of_its_own():
     assert "60 us, 3.0 times of what the other pairs have (20 us)" in judge(made)[1].message
 
 
-def test_of_three_ranks_nothing_is_said():
+def test_of_three_ranks_the_prediction_is_the_judge_and_without_one_nothing_is_said():
     made = result(3, {(0, 1): pair((0, 1), (1.0, 1.0))})
+    assert told(made)[0] == ("slow-link", "FAIL", "gpu-00 - gpu-01")
+    made.links = [replace(link, predicted_gb_per_s=None, predicted_latency_us=None) for link in made.links]
     assert [level for _, level, _ in told(made)] == ["UNKNOWN", "UNKNOWN"]
 
 
@@ -98,6 +102,66 @@ def test_nothing_is_said_of_ranks_that_shared_cores():
     assert to_measure_again(made.links) == []
     made.bisection = Bisection([], [3], crowded=True)
     assert told(made) == [("slow-node", "UNKNOWN", "all")]
+
+
+@pytest.mark.parametrize(
+    ("speeds", "level", "words"),
+    [
+        ((10.0, 10.0), "PASS", "0.8 of the predicted 12.5"),
+        ((10.0, 9.0), "WARN", "9 GB/s, 0.72 of the predicted 12.5"),
+        ((6.0, 5.0), "FAIL", "5 GB/s, 0.4 of the predicted 12.5; 1 more of 2 are slow"),
+    ],
+)
+def test_one_pair_is_held_against_its_prediction(speeds, level, words):
+    made = result(2, {(0, 1): pair((0, 1), speeds)})
+    assert [each[:2] for each in told(made)] == [("slow-link", level), ("link-latency", "PASS")]
+    finding = judge(made)[0]
+    assert words in finding.message
+    if level != "PASS":
+        assert finding.subject == "gpu-01 - gpu-00"
+
+
+def test_one_pair_that_is_slow_is_measured_again_until_it_was_often_enough():
+    made = result(2, {(0, 1): pair((0, 1), (6.0, 5.0))})
+    assert to_measure_again(made.links) == [0]
+    made.links[0] = made.links[0].and_again(pair((0, 1), (6.0, 6.0)))
+    assert to_measure_again(made.links) == []
+    assert to_measure_again(result(2, {}).links) == []
+
+
+def test_a_latency_of_many_times_the_prediction_is_slow():
+    made = result(2, {(0, 1): pair((0, 1), latency_us=100.0)})
+    assert [each[:2] for each in told(made)] == [("slow-link", "PASS"), ("link-latency", "WARN")]
+    assert "100 us, 5 times the predicted 20" in judge(made)[1].message
+
+
+def test_one_pair_without_a_prediction_is_unknown():
+    made = result(2, {})
+    made.links = [replace(link, predicted_gb_per_s=None) for link in made.links]
+    assert [each[:2] for each in told(made)] == [("slow-link", "UNKNOWN"), ("link-latency", "PASS")]
+
+
+def older(figures, size=1 << 20):
+    key = ("gpu-00", "gpu-01", "NET/Socket", 0, None)
+    return OlderLinks("old.json", size, {key: figures, (*key[1::-1], *key[2:]): figures})
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_an_older_result_finds_what_all_others_have_too(ranks):
+    made = result(ranks, {})
+    assert [each[1] for each in told(made)] == ["PASS", "PASS"]
+    found = judge(made, older(Figures(25.0, 5.0)))
+    assert [(one.id, str(one.level)) for one in found if one.level is not Level.PASS] == [
+        ("slow-link", "FAIL"),
+        ("link-latency", "WARN"),
+    ]
+    assert "10 GB/s, 0.4 of 25 in old.json" in found[0].message
+    assert {str(one.level) for one in judge(made, older(Figures(10.0, 20.0)))} == {"PASS"}
+
+
+def test_an_older_result_of_another_size_is_no_judge():
+    (found, _) = judge(result(2, {}), older(Figures(25.0, 5.0), size=1 << 10))
+    assert (str(found.level), "predicted" in found.message) == ("PASS", True)
 
 
 def test_pairs_of_which_another_speed_was_predicted_are_not_compared():

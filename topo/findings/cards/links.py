@@ -29,7 +29,8 @@ SLOW_LINK = Card(
     levels=(PASS, WARN, FAIL, UNKNOWN),
     about=(
         "A ring through this link is as fast as the link. One or both directions are below three quarters of what "
-        "others have, each time that they are measured; FAIL below half."
+        "others have, each time that they are measured; FAIL below half. With fewer than four ranks there are too few "
+        "others: the older result of --against counts, else the prediction (in shared memory what a core copies)."
     ),
     remedy=(
         "check cables, optics and switch ports between them, or for GPUs the NVLinks and PCIe links of both "

@@ -41,7 +41,7 @@ def _curve(table: MeasuredTable, found: Iterable[tuple[TableRow, Measurement]]) 
     """Of a size that comes several times (-N) the median."""
     by_size: dict[int, list[float]] = {}
     for row, way in found:
-        if by := busbw(table, row, way):
+        if row.size and (by := busbw(table, row, way)):
             by_size.setdefault(row.size, []).append(by)
     return [Sized(size, median(several)) for size, several in sorted(by_size.items())]
 
@@ -52,13 +52,13 @@ def ways(row: TableRow) -> tuple[Measurement, ...]:
 
 
 def busbw(table: MeasuredTable, row: TableRow, way: Measurement) -> float | None:
-    """What the program states, else by nccl-tests' factor from algbw or time; None if unknown."""
+    """What the program states, else of a collective by nccl-tests' factor from algbw or time; None if unknown."""
     if way.busbw_gb_per_s is not None:
         return way.busbw_gb_per_s
+    if table.collective is None:
+        return way.algbw_gb_per_s
     alone = way.algbw_gb_per_s or (row.size / way.time_us / 1e3 if way.time_us else None)
-    if alone is None or table.collective is None or table.ranks < 1:
-        return alone if table.collective is None else None
-    return alone * table.collective.factor(table.ranks)
+    return alone * table.collective.factor(table.ranks) if alone is not None and table.ranks > 1 else None
 
 
 def large(curve: Iterable[Sized]) -> list[Sized]:

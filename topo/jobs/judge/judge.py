@@ -2,7 +2,6 @@
 """The verdict on a measured table: what it reached, what the forecast and the bound of its machine are, and why not."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import Error
@@ -11,7 +10,9 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.judge.causes import FittingCause, fitting
 from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
 from railgauge.topo.jobs.judge.departures import dips, plateau
-from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, ranks_of, run_of
+from railgauge.topo.jobs.judge.devices import judge_devices, of_devices
+from railgauge.topo.jobs.judge.judged_table import JudgedTable
+from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, of_all_ranks, ranks_of, run_of
 from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
@@ -23,42 +24,6 @@ from railgauge.topo.predict.search import search
 
 GOOD, AWFUL = 0.75, 1 / 3
 """Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedTable:
-    """Bandwidths in GB/s of bus bandwidth, by size in bytes. `forecast` and `bound` are None without a machine.
-
-    reached: the figure of the largest sizes. departs: sizes that are below the forecast by more than a quarter.
-    """
-
-    table: MeasuredTable
-    curve: tuple[Sized, ...]
-    reached: float | None
-    forecast: dict[int, float] | None
-    bound: float | None
-    causes: tuple[FittingCause, ...]
-    departs: tuple[int, ...]
-    why_no_forecast: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def statement(self) -> str:
-        """What was reached beside the forecast, in one phrase."""
-        what = f"{self.table.program} {subject(self.table)}"
-        if self.reached is None:
-            return f"{what}: no bus bandwidth"
-        beside = f"; forecast {forecast:.4g}" if (forecast := self.forecast_reached) else ""
-        average = self.table.average_busbw_gb_per_s
-        mean = "" if average is None else f" ({average:g} on average)"
-        return f"{what}: reached {self.reached:.4g} GB/s{mean}{beside}"
-
-    @property
-    def forecast_reached(self) -> float | None:
-        """The forecast of the largest sizes."""
-        if not self.forecast or not self.curve:
-            return None
-        return reached([Sized(one.size, self.forecast[one.size]) for one in self.curve])
 
 
 def judge(
@@ -74,11 +39,17 @@ def judge(
     settings: those of NCCL that the forecast assumes. in_force: those that the run had (default: the machine's), which
     are a cause where they make it slow.
     """
-    curve = measured(table)
+    if of_devices(table):
+        return judge_devices(table, machine, why_no_machine)
+    table = of_all_ranks(table)
+    curve = [] if table.cpu_time else measured(table)
     forecast, bound, why = None, None, why_no_machine
     causes: tuple[FittingCause, ...] = ()
+    network = ""
     if machine is not None and not machine.system.gpus:
         machine, why = None, "the machine has no GPUs"
+    if table.collective is None:
+        why = "the table does not say between which devices, or of which collective"
     if curve and machine is not None and table.collective is not None:
         try:
             run = run_of(table, table.collective, curve, machine, nodes, settings)
@@ -88,6 +59,7 @@ def judge(
             if _share(curve, forecast) < GOOD:
                 had = machine.settings if in_force is None else in_force
                 causes = tuple(fitting(curve, machine, run, _steering(had, settings)))
+                network = _network(machine, run, reached(curve))
         except Error as error:
             why = str(error)
     return JudgedTable(
@@ -99,7 +71,7 @@ def judge(
         causes=causes,
         departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
         why_no_forecast="" if forecast else why,
-        findings=tuple(_findings(table, curve, forecast, bound, causes, why)),
+        findings=tuple(_findings(table, curve, forecast, bound, causes, network, why)),
     )
 
 
@@ -118,6 +90,14 @@ def _bound(machine: Machine, run: MeasuredRun) -> float | None:
     return max(bounds, default=None)
 
 
+def _network(machine: Machine, run: MeasuredRun, busbw: float) -> str:
+    """What each NIC of a node carries when the ranks pass data on in rings or trees: compare it with perftest."""
+    nics = len(machine.system.nets)
+    if run.nodes < 2 or not nics or run.collective.in_pairs:
+        return ""
+    return f" (about {busbw / nics:.3g} GB/s for each of {nics} NICs)"
+
+
 def _share(curve: list[Sized], forecast: dict[int, float]) -> float:
     return reached(curve) / reached([Sized(one.size, forecast[one.size]) for one in curve])
 
@@ -128,15 +108,19 @@ def _findings(
     forecast: dict[int, float] | None,
     bound: float | None,
     causes: tuple[FittingCause, ...],
+    network: str,
     why: str,
 ) -> Iterator[Finding]:
     yield from of_table(table)
+    if table.cpu_time:
+        message = "the times are those of the call on the CPU (-C 1): run it again without"
+        yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), message, fix=False)
     if not curve:
         return
     if forecast is None:
         yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), f"no forecast to compare with: {why}", fix=False)
     else:
-        yield _number(table, curve, forecast, bound, causes)
+        yield _number(table, curve, forecast, bound, causes, network)
         if early := plateau(curve, forecast):
             message = f"{early.gb_per_s:.4g} GB/s from {size_text(early.size)} on; the forecast goes on growing there"
             yield PLATEAU_EARLY.finding(Level.WARN, subject(table), message, evidence={"size": early.size})
@@ -152,6 +136,7 @@ def _number(
     forecast: dict[int, float],
     bound: float | None,
     causes: tuple[FittingCause, ...],
+    network: str,
 ) -> Finding:
     share, now = _share(curve, forecast), reached(curve)
     top = reached([Sized(one.size, forecast[one.size]) for one in curve])
@@ -161,7 +146,7 @@ def _number(
         message = f"{now:.4g} is {share:.2g} times the forecast of {top:.4g} GB/s at {size}: Gb/s, not GB/s"
         return UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence=evidence)
     level = Level.PASS if share >= GOOD else Level.WARN if share >= AWFUL else Level.FAIL
-    message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s"
+    message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s{network}"
     if causes:
         message += "; it fits: " + "; or ".join(one.cause.what for one in causes)
     return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)

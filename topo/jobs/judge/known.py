@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from railgauge.topo.jobs.judge.judge import JudgedTable, judge
+from railgauge.topo.jobs.judge.judge import judge
+from railgauge.topo.jobs.judge.judged_table import JudgedTable
 from railgauge.topo.jobs.judge.measured_run import NOTHING
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine, load_machine

@@ -80,6 +80,14 @@ def _release(library: str) -> Release | None:
         return None
 
 
+def of_all_ranks(table: MeasuredTable) -> MeasuredTable:
+    """The table with sizes of all ranks, as nccl-tests counts those of gathers and scatters."""
+    if not table.sizes_are_shares or table.ranks < 2:
+        return table
+    rows = tuple(replace(row, size=row.size * table.ranks) for row in table.rows)
+    return replace(table, rows=rows, sizes_are_shares=False)
+
+
 def ranks_of(machine: Machine, table: MeasuredTable, nodes: int) -> Machine:
     """The machine with the GPUs that the ranks had, one each: those that the table names, else the first."""
     gpus = [names_of(gpu)[0] for gpu in machine.system.gpus]

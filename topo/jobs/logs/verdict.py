@@ -11,7 +11,7 @@ from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
 
 if TYPE_CHECKING:
-    from railgauge.topo.jobs.judge.judge import JudgedTable
+    from railgauge.topo.jobs.judge.judged_table import JudgedTable
     from railgauge.topo.machine import Machine
 
 SOCKET = "NET/Socket"

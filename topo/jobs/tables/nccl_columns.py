@@ -23,13 +23,15 @@ HEADING = re.compile(r"\b(?:size +count|(bytes) +N) +(.{1,255})")
 ROW = re.compile(r"(?:^|[\s:>|\]#])(\d{1,18}) +(\d{1,18})((?: +[^\s]{1,24}){0,24}) *$")
 FIGURE = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?\*?|-?inf|-?nan|N/A")
 """The asterisk marks an error of rccl-tests that is beyond its threshold."""
+ROOT = re.compile(r"-1|\d{1,4}")
 INTEGER = re.compile(r"-?\d{1,9}")
 WORD = re.compile(r"[a-z]\w{1,15}")
 BEFORE_FIGURES = {"type", "redop", "op", "root"}
 TIMES = ("time", "cputime")
 OPERATIONS = {"sum", "prod", "min", "max", "avg", "mulsum", "none"}
-ENDS = (*"0123456789*", "N/A", "inf", "nan")
-MOST_VALUES = 32
+ENDS = (*map(str, range(10)), "*", "inf", "nan", "N/A")
+"""Of a row, or of one that another line cuts into."""
+MOST_VALUES, LONGEST_ROW = 32, 512
 
 
 class Columns(NamedTuple):
@@ -70,8 +72,11 @@ def columns_of(text: str) -> Columns | None:
     names = found[2].split()
     stamped = names[-1] == "timestamp"
     figures = names[: len(names) - stamped]
+    if any(name.startswith(figures[-1]) and name != figures[-1] for name in (*TIMES, *OLD_WAY, *WAY)):
+        return None  # wrapped
     begins = [place for place, name in enumerate(figures) if name in TIMES]
-    ways = tuple(tuple(figures[begin:end]) for begin, end in zip(begins, [*begins[1:], len(figures)], strict=True))
+    ends = [*begins[1:], len(figures)]
+    ways = tuple(tuple(figures[begin:end]) for begin, end in zip(begins, ends, strict=False))
     if len(ways) not in (1, 2) or any(way[1:3] != WAY[1:3] for way in ways):
         return None
     words = tuple(figures[: begins[0]])
@@ -97,7 +102,7 @@ class RowReader:
         """The row that a line is, or ends."""
         if not text.endswith(ENDS):
             return None
-        if found := ROW.search(text):
+        if found := ROW.search(text[-LONGEST_ROW:]):
             begun = Begun(int(found[1]), tuple(found[3].split()))
         elif self._begun and all(map(FIGURE.fullmatch, values := tuple(text.split()[:MOST_VALUES]))):
             begun = self._begun._replace(values=self._begun.values + values)
@@ -140,11 +145,10 @@ def _goes_on(begun: Begun, columns: Columns) -> bool:
 
 
 def _without_heading(begun: Begun) -> Columns | None:
-    """The columns of a row whose heading is missing."""
-    if len(begun.values) < 2 or begun.values[1] not in OPERATIONS:
+    """The columns of a row whose heading is missing; a time has a point or five digits, a root has not."""
+    if len(begun.values) < 3 or begun.values[1] not in OPERATIONS:
         return None
-    fitting = [columns for columns in WITHOUT_HEADING if len(begun.values) == len(columns.words) + columns.figures]
-    return fitting[0] if fitting else None
+    return WITHOUT_HEADING[0 if ROOT.fullmatch(begun.values[2]) else 1]
 
 
 def _parted(values: tuple[str, ...], columns: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -157,7 +161,7 @@ def _parted(values: tuple[str, ...], columns: Columns) -> tuple[tuple[str, ...],
 
 
 def _measurement(names: tuple[str, ...], figures: tuple[str, ...], us: float) -> Measurement:
-    values = {name: _finite(figure) for name, figure in zip(names, figures, strict=True)}
+    values = {name: finite(figure) for name, figure in zip(names, figures, strict=True)}
     time, algbw, busbw = (values[name] for name in names[:3])
     last = values.get(names[3]) if len(names) > 3 else None
     counted = len(names) > 3 and names[3] == WAY[3]
@@ -167,10 +171,12 @@ def _measurement(names: tuple[str, ...], figures: tuple[str, ...], us: float) ->
         busbw_gb_per_s=busbw,
         wrong=int(last) if last is not None and (counted or not last) else None,
         largest_error=None if counted else last,
+        min_us=values.get("i_min"),
+        max_us=values.get("i_max"),
     )
 
 
-def _finite(text: str) -> float | None:
+def finite(text: str) -> float | None:
     """A figure; None for N/A and what no clock shows."""
     number = math.nan if text == "N/A" else float(text.rstrip("*"))
     return number if math.isfinite(number) else None

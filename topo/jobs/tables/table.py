@@ -33,11 +33,15 @@ class Measurement:
     wrong: int | None = None
     largest_error: float | None = None
     """Of nccl-tests before 2.13, which print this in place of the count: the largest deviation from the result."""
+    min_us: float | None = None
+    max_us: float | None = None
+    peak_gb_per_s: float | None = None
+    """Of perftest: the fastest iterations; `algbw_gb_per_s` is the average."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """One size in bytes; `in_place` is None where only one was measured."""
+    """One size in bytes, or one pair of a matrix (nvbandwidth); `in_place` is None where only one was measured."""
 
     size: int
     out_of_place: Measurement
@@ -45,6 +49,9 @@ class TableRow:
     dtype: str = ""
     redop: str = ""
     root: int | None = None
+    source: str = ""
+    target: str = ""
+    """Of a matrix: CPU0, GPU3; its sizes are 0, since nvbandwidth does not print them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,5 +100,22 @@ class MeasuredTable:
     """Wrong results of the whole table, as nccl-tests counts them below it."""
     cpu_time: bool = False
     """Whether the times are what the call took on the CPU (nccl-tests -C): then bandwidths mean nothing."""
+    copies: int = 1
+    """How many processes printed this table at once, each alone: those of mpirun, where nccl-tests is without MPI."""
+    directions: int = 1
+    """How many directions a bandwidth sums: 2 of perftest -b, osu_bibw and the totals of nvbandwidth."""
+    sizes_are_shares: bool = False
+    """Whether sizes are of one rank's share, where nccl-tests counts those of all ranks."""
+    gpu_memory: bool | None = None
+    """Whether the buffers are in GPU memory; None where that is unknown."""
+    nic: str = ""
+    """The RDMA device of perftest, e.g. mlx5_0."""
+    qps: int | None = None
+    sum_gb_per_s: float | None = None
+    """Of a matrix."""
+    detail: str = ""
+    """The program's heading of this table, where a test prints several."""
+    left_out: int = 0
+    """Rows beyond the most that are kept."""
     groups: int = 1
     """Communicators that ran the test at once (NCCL_TESTS_SPLIT); `ranks` and `nodes` are those of the first."""

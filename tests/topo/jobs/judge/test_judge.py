@@ -54,6 +54,42 @@ def test_the_cause_that_made_it_slow_is_named_first(name, nodes, settings, sets,
     assert judged.departs[-1] == judged.curve[-1].size
 
 
+def test_of_several_nodes_the_share_of_a_nic_is_named():
+    machine = load_machine("@dgx-a100")
+    nics = len(machine.system.nets)
+    for nodes in (1, 2):
+        curve = curve_of(machine, nodes, Collective.ALL_REDUCE, share=0.5)
+        judged = judge(table_of(curve, machine, nodes, Collective.ALL_REDUCE), machine)
+        words = f"(about {judged.reached / nics:.3g} GB/s for each of {nics} NICs)"
+        assert (words in judged.findings[0].message) == (nodes == 2)
+
+
+def test_settings_in_force_are_a_cause_and_assumed_ones_are_not():
+    machine, slow = load_machine("@dgx-a100"), {"NCCL_P2P_DISABLE": "1"}
+    table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE, slow), machine, 1, Collective.ALL_REDUCE)
+    causes = [one.cause.what for one in judge(table, machine, in_force=slow).causes]
+    assert causes[0] == "settings in force: NCCL_P2P_DISABLE=1"
+    other = judge(table, machine, in_force={"NCCL_DEBUG": "INFO"})
+    assert not any("in force" in one.cause.what for one in other.causes)
+    assert levels(judge(table, machine, settings=slow, in_force=slow)) == {"number-low": Level.PASS}
+
+
+def test_without_nvls_that_is_the_cause():
+    machine = load_machine("@dgx-h100")
+    curve = curve_of(machine, 1, Collective.ALL_REDUCE, {"NCCL_NVLS_ENABLE": "0"})
+    judged = judge(table_of(curve, machine, 1, Collective.ALL_REDUCE), machine)
+    assert levels(judged)["number-low"] is Level.WARN
+    assert judged.causes[0].cause.what == "NVLink SHARP (NVLS) is not used"
+
+
+def test_a_table_of_fewer_gpus_than_the_machine_has_is_forecast_for_those():
+    machine = load_machine("@dgx-h100")
+    whole = curve_of(machine, 1, Collective.ALL_GATHER)
+    table = replace(table_of(whole, machine, 1, Collective.ALL_GATHER), ranks=2)
+    two, eight = judge(table, machine), judge(replace(table, ranks=8), machine)
+    assert two.forecast[8] < eight.forecast[8]
+
+
 def test_settings_of_the_run_are_no_fault():
     machine, settings = load_machine("@dgx-a100"), {"NCCL_PROTO": "LL"}
     table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE, settings), machine, 1, Collective.ALL_REDUCE)
