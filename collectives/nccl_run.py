@@ -45,7 +45,9 @@ class NcclRun:
         return NcclFacts.read(self._comm.version, self._log.log())
 
     def bench_of(self, ranks: Ranks, largest: int) -> GpuBench | None:
-        """The bench of some ranks over a communicator of their own; None on the others."""
+        """The bench of some ranks, over a communicator of their own unless they are all; None on the others."""
+        if ranks == tuple(range(self._comm.size)):
+            return GpuBench(self._comm, largest, allocate=self._comm.memory)
         if self._bootstrap.rank not in ranks:
             return None
         group = self._bootstrap.subgroup(ranks, PART)

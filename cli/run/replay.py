@@ -15,6 +15,7 @@ from railgauge.topo.errors import Error, UsageError
 if TYPE_CHECKING:
     from railgauge.collectives.replay import ReplayRow
     from railgauge.topo.jobs.traces.trace import TracedOperation
+    from railgauge.topo.machine import Machine
 
 SMALLEST = 8
 """Bytes: replayed groups have buffers of their own."""
@@ -38,6 +39,9 @@ EXCLUDED = {
     "min_busbw": "--min-busbw",
     "compare": "--compare",
     "tolerance": "--tolerance",
+    "expect_transport": "--expect-transport",
+    "counters": "--counters",
+    "outputs": "-o",
 }
 """Parameters that --trace excludes, and how they are given."""
 
@@ -87,7 +91,7 @@ def with_forecast(document: RunDocument) -> RunDocument:
     from railgauge.topo.machine import load_machine
 
     try:
-        times = _forecasts(document, load_machine(tolerant=True))
+        times = nccl_times(document, load_machine(tolerant=True))
     except Error as error:
         tell(f"railgauge run: no forecast: {error}")
         return document
@@ -95,7 +99,8 @@ def with_forecast(document: RunDocument) -> RunDocument:
     return replace(document, replay=tuple(rows))
 
 
-def _forecasts(document: RunDocument, machine: Any) -> list[float]:
+def nccl_times(document: RunDocument, machine: "Machine") -> list[float]:
+    """The forecast of each replayed row in us, on equal machines; UsageError if the ranks do not fit on them."""
     from railgauge.topo.jobs.bill.bill import BilledMachine, PriceList
     from railgauge.topo.jobs.bill.placement import machine_of, placement
     from railgauge.topo.jobs.traces.trace import TracedGroup

@@ -2,10 +2,17 @@
 """`run --trace`: a job's operations replayed over their groups, beside the forecast."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.cli.command import railgauge
 from tests.topo.jobs.traces.made import job_of_two_steps
+
+from railgauge.cli.run.replay import nccl_times
+from railgauge.collectives.document import RunDocument
+from railgauge.collectives.engine import Engine
+from railgauge.collectives.replay import ReplayRow
+from railgauge.topo.machine import load_machine
 
 
 @pytest.fixture
@@ -57,6 +64,31 @@ def test_what_does_not_go_with_a_trace(traces, args, status, words):
     device = () if "--device" in args else ("--device", "cpu")
     done = railgauge("run", "--trace", traces, *args, *device)
     assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
+def test_the_forecast_of_nccl_is_that_of_the_groups_gpus():
+    row = ReplayRow(
+        collective="all_reduce", bytes=1 << 30, count=1 << 28, dtype="float", redop="sum", root=-1, ranks=[0, 2], times=1,
+        time_us=1.0, busbw_gb_per_s=1.0, wrong=0, forecast_us=None, traced_us=None,
+    )  # fmt: skip
+    document = replace(RunDocument.failed("trace", 8, "", Engine.NCCL), nodes=2, replay=(row,))
+    (found,) = nccl_times(document, load_machine("@h200x4"))
+    alone = (
+        "graph",
+        "predict",
+        "-b",
+        "1G",
+        "--drop",
+        "GPU1",
+        "--drop",
+        "GPU3",
+        "--policy",
+        "nccl",
+        "--from",
+        "@h200x4",
+    )
+    expected = json.loads(railgauge(*alone, "--json").stdout)["rows"][0]["time_us"]
+    assert found == pytest.approx(expected, rel=1e-3)
 
 
 def test_an_unreadable_trace_ends_before_anything_runs(tmp_path):
