@@ -56,6 +56,7 @@ def test_the_table_has_a_line_for_each_group_and_what_was_verified(traces):
     [
         (("all_reduce",), 2, "COLLECTIVE: --trace has the operations"),
         (("-b", "8", "-n", "3"), 2, "-b, -n: --trace has the operations"),
+        (("-o", "a.svg", "--counters"), 2, "--counters, -o: --trace has the operations"),
         (("--ranks", "2"), 2, "--trace has 4 ranks, this run 2: use --ranks 4"),
         (("--engine", "nccl", "--device", "cpu"), 2, "GPU memory only"),
     ],
@@ -68,8 +69,8 @@ def test_what_does_not_go_with_a_trace(traces, args, status, words):
 
 def test_the_forecast_of_nccl_is_that_of_the_groups_gpus():
     row = ReplayRow(
-        collective="all_reduce", bytes=1 << 30, count=1 << 28, dtype="float", redop="sum", root=-1, ranks=[0, 2], times=1,
-        time_us=1.0, busbw_gb_per_s=1.0, wrong=0, forecast_us=None, traced_us=None,
+        collective="all_reduce", bytes=1 << 30, count=1 << 28, dtype="float", redop="sum", root=-1, ranks=[0, 2],
+        times=1, time_us=1.0, busbw_gb_per_s=1.0, wrong=0, forecast_us=None, traced_us=None,
     )  # fmt: skip
     document = replace(RunDocument.failed("trace", 8, "", Engine.NCCL), nodes=2, replay=(row,))
     (found,) = nccl_times(document, load_machine("@h200x4"))

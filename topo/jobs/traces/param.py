@@ -20,7 +20,7 @@ DEFAULT = "0"
 """The process group of all ranks."""
 
 
-class ParamReader:
+class ParamTraceReader:
     """Takes the entries of one trace."""
 
     def __init__(self, path: str, trace: Trace) -> None:

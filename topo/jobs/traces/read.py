@@ -16,7 +16,7 @@ from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
 from railgauge.topo.jobs.traces.flight_record import read_flight_record
 from railgauge.topo.jobs.traces.kineto import KinetoReader
 from railgauge.topo.jobs.traces.nccl_log import NcclLogReader
-from railgauge.topo.jobs.traces.param import ParamReader
+from railgauge.topo.jobs.traces.param import ParamTraceReader
 from railgauge.topo.jobs.traces.trace import Trace
 
 NOTHING = (
@@ -84,7 +84,7 @@ class _Reader:
 
     def _json(self, content: Iterable[bytes], path: str) -> bool:
         """Read a JSON trace; its members tell the format."""
-        kineto, param = KinetoReader(path), ParamReader(path, self._trace)
+        kineto, param = KinetoReader(path), ParamTraceReader(path, self._trace)
         record: dict[str, Any] = {}
         kind = ""
         for key, value in json_items(content, path):
