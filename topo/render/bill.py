@@ -79,6 +79,7 @@ def _table(step: BillStep) -> list[list[str]]:
     columns = [
         ["operation", *(str(row.operation.collective) for row in step.rows)],
         _right("size", [size_text(row.operation.bytes) for row in step.rows]),
+        ["group", *(_groups(row) for row in step.rows)],
         _right("times", [str(row.times) for row in step.rows]),
         _right("each us", [_us(row.each_us) for row in step.rows]),
         _right("total us", [_us(row.total_us) for row in step.rows]),
@@ -97,7 +98,6 @@ def _table(step: BillStep) -> list[list[str]]:
     columns += [
         ["limit", *(row.priced.after.limit.name for row in step.rows)],
         _right("at limit", [f"{row.limit_share:.0%}" for row in step.rows]),
-        ["group", *(_groups(row) for row in step.rows)],
         ["type", *(row.operation.dtype for row in step.rows)],
         ["algorithm", *(f"{row.priced.after.algorithm} {row.priced.after.protocol}" for row in step.rows)],
         ["placed on", *(row.placement.text for row in step.rows)],

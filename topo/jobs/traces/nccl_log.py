@@ -12,6 +12,7 @@ NCCL's src/enqueue.cc, src/init.cc.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.lines import LONGEST, lines_saying, whole_lines
@@ -19,7 +20,7 @@ from railgauge.topo.jobs.hang.rank_log import BETWEEN_PEERS, CALL, DTYPES, OPERA
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.traces.calls import RankCalls
-from railgauge.topo.jobs.traces.trace import MOST_OPERATIONS, Source, Trace, TracedGroup
+from railgauge.topo.jobs.traces.trace import MOST_OPERATIONS, MOST_RANKS, Source, Trace, TracedGroup
 from railgauge.topo.nccl.settings.algorithm import Collective
 
 KIND = "NCCL log"
@@ -164,7 +165,7 @@ class NcclLogReader:
         size = member.size if member else call.size
         if largest and size == largest.size:
             name = member.comm if member else largest.comm
-            return TracedGroup(name=name, size=size, ranks=tuple(range(size)))
+            return TracedGroup(name=name, size=size, ranks=_first(size))
         if member is None:
             return TracedGroup(name=f"{size} ranks", size=size)
         if member.comm not in self._ranks:
@@ -189,6 +190,12 @@ class NcclLogReader:
         for sends, told in ((True, held.send), (False, held.recv)):
             for peer, size in told.items():
                 calls.take("send", (size, 0), call.dtype, group, peers=_ends(member, peer, group, sends=sends))
+
+
+@cache
+def _first(ranks: int) -> tuple[int, ...]:
+    """So many ranks, the first of the job; none beyond MOST_RANKS."""
+    return tuple(range(ranks)) if ranks <= MOST_RANKS else ()
 
 
 def _ends(member: _Member | None, peer: int, group: TracedGroup, *, sends: bool) -> tuple[int, int] | None:

@@ -44,7 +44,7 @@ class ParamTraceReader:
         members = self._groups.get(group, ())
         size = len(members) or number(value.get("world_size")) or 0
         if not members and group == DEFAULT and 0 < size < 1 << 20:
-            members = tuple(range(size))
+            members = self._groups[group] = tuple(range(size))
         self._trace.world = max(self._trace.world, max(members, default=-1) + 1)
         self._calls.take(
             name,

@@ -118,7 +118,9 @@ def _kind(key: str, value: Any) -> str:
 
 def _put(record: dict[str, Any], key: str, value: Any, path: str) -> None:
     """Keep a part of what may be a flight record."""
-    if key == "entries" and isinstance(value, dict):
+    if key == "entries":
+        if not isinstance(value, dict):
+            raise InputError("not a flight record of PyTorch: an entry is no dictionary", path)
         entries = record.setdefault("entries", [])
         entries.append({name: one for name, one in value.items() if name != "frames"})
         if len(entries) > MOST_ENTRIES:

@@ -89,6 +89,12 @@ def test_a_damaged_record_is_an_input_error(written, damage):
         read_trace([written(record)])
 
 
+@pytest.mark.parametrize("entries", [7, [7], {"a": 1}, [[]]])
+def test_entries_that_are_none_are_an_input_error(written, entries):
+    with pytest.raises(InputError, match="nccl_trace_rank_1"):
+        read_trace([written(dump() | {"entries": entries})])
+
+
 def test_nothing_in_a_pickle_is_called(tmp_path):
     class Harmful:
         def __reduce__(self):
