@@ -42,7 +42,7 @@ LABELS = {
     CurveKind.IN_PLACE: "in place",
     CurveKind.PREDICTED: "predicted",
     CurveKind.FLOOR: "measured memory limit",
-    CurveKind.BOUND: "bound of rings and trees",
+    CurveKind.BOUND: "bound",
     CurveKind.DEPARTS: "below 3/4 of the forecast",
     CurveKind.BEFORE_OUT_OF_PLACE: "out of place, before",
     CurveKind.BEFORE_IN_PLACE: "in place, before",

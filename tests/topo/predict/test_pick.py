@@ -76,6 +76,18 @@ def test_wrong_counts_say_what_is_free():
             picked("dgx-1v", count, busy=(1,))
 
 
+def test_without_a_free_gpu_there_are_none_to_name():
+    with pytest.raises(UsageError, match="0 of 8 GPUs are free: none"):
+        picked("dgx-1v", 1, busy=range(8))
+
+
+def test_subsets_are_counted_before_they_are_made(monkeypatch):
+    monkeypatch.setattr("railgauge.topo.predict.pick.MOST_SUBSETS", 28)
+    assert len(picked("dgx-1v", 2).best.gpus) == 2  # 28 pairs of 8
+    with pytest.raises(UsageError, match="more than 28 subsets of 3: exclude some with --busy"):
+        picked("dgx-1v", 3)
+
+
 def test_machines_that_cannot_be_picked_from():
     with pytest.raises(UnavailableError, match="no GPU"):
         pick(topology(nic("0000:01:00.0", 0)), 1)

@@ -24,6 +24,9 @@ from railgauge.topo.nccl.graph.ends import names_of
 FITS = 0.35
 """log2 of a ratio: a cause explains a curve to 27 %; forecasts of healthy machines are no nearer to all that is
 published (benchmarks/predict)."""
+LOOSELY = 0.6
+"""The same where nothing fits as well: through host memory hosts differ that much (NCCL between two H200 of a VM without
+P2P: 27 GB/s of the 39 forecast, benchmarks/gpu_vs_nccl)."""
 BETTER = 0.6
 """Share of the healthy forecast's distance that a cause's may have."""
 NEAR = 1.6
@@ -74,7 +77,7 @@ def fitting(
             found.append(FittingCause(cause, apart(curve, by_size), by_size))
     found.sort(key=lambda one: one.apart + SELDOM * one.cause.seldom)
     best = min((one.apart for one in found), default=0.0)
-    most = min(FITS, BETTER * healthy, max(NEAR * best, best + 0.05))
+    most = min(FITS if best <= FITS else LOOSELY, BETTER * healthy, max(NEAR * best, best + 0.05))
     named = [one for one in found if one.apart <= most][:MOST]
     if not named and run.nodes > 1 and reached(curve) < SOCKETS_REACH:
         return [FittingCause(SOCKETS, math.inf, {})]
@@ -103,7 +106,10 @@ def _settings(nodes: int) -> Iterator[tuple[PossibleCause, dict[str, str]]]:
         yield PossibleCause(cause, "", "railgauge env", True), {"NCCL_PROTO": protocol}
     for count in CHANNELS:
         cause = f"{count} channel{'s' * (count > 1)} only"
-        yield PossibleCause(cause, FEWER_CHANNELS.id, f"{log}: N coll channels"), {"NCCL_MAX_NCHANNELS": str(count)}
+        yield (
+            PossibleCause(cause, FEWER_CHANNELS.id, f"{log}: N coll channels", True),
+            {"NCCL_MAX_NCHANNELS": str(count)},
+        )
     cause = "GPUs exchange through host memory (SHM), not P2P"
     yield PossibleCause(cause, P2P_UNSUPPORTED.id, f"{log}: via SHM"), {"NCCL_P2P_DISABLE": "1"}
     yield (

@@ -54,6 +54,17 @@ def test_the_cause_that_made_it_slow_is_named_first(name, nodes, settings, sets,
     assert judged.departs[-1] == judged.curve[-1].size
 
 
+def test_two_h200_without_p2p_are_found_to_use_host_memory():
+    """What NCCL 2.28.9 reached on two GPUs of this machine with NCCL_P2P_DISABLE=1 (benchmarks/gpu_vs_nccl)."""
+    reached = {2: 21.07, 8: 26.04, 32: 27.01, 128: 27.32, 512: 27.46, 1024: 27.26}
+    machine = load_machine("@h200x4")
+    curve = {size << 20: by for size, by in reached.items()}
+    table = replace(table_of(curve, machine, 1, Collective.ALL_REDUCE), ranks=2, library="2.28.9")
+    judged = judge(table, machine)
+    assert levels(judged)["number-low"] is Level.FAIL
+    assert "(SHM)" in judged.causes[0].cause.what
+
+
 def test_of_several_nodes_the_share_of_a_nic_is_named():
     machine = load_machine("@dgx-a100")
     nics = len(machine.system.nets)
