@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay of a trace's operations: order, groups, sizes, and the verification of each."""
 
+import time
+
 import pytest
 from tests.collectives.wiring import everybody
 from tests.transports.ranks import on_ranks
@@ -36,9 +38,14 @@ MIXED = (
 class Recorded(HostBench):
     """A bench that notes what it runs, and damages results on request."""
 
-    def __init__(self, comm, largest, calls, *, damages=False):
+    def __init__(self, comm, largest, calls, *, damages=False, late_s=0.0):
         super().__init__(comm, largest, register=False)
-        self._calls, self._damages = calls, damages
+        self._calls, self._damages, self._late_s = calls, damages, late_s
+
+    def fill(self, case, pattern, *, in_place):
+        """As in Bench."""
+        super().fill(case, pattern, in_place=in_place)
+        time.sleep(self._late_s)
 
     def repeat(self, case, *, in_place, ahead=0, times=1):
         """As in Bench."""
@@ -52,14 +59,15 @@ class Recorded(HostBench):
         return super().verify(case, pattern, kind, in_place=in_place)
 
 
-def replayed(operations, *, damages=None, warmup=0, ranks=4):
+def replayed(operations, *, damages=None, late_s=0.0, warmup=0, ranks=4):
     def body(bootstrap):
         comm, calls = Communicator(bootstrap, everybody(bootstrap), [list(range(ranks))]), []
 
         def bench_of(members, largest):
             color = 0 if comm.rank in members else None
             part = comm.split(color, members.index(comm.rank) if color == 0 else 0)
-            return part and Recorded(part, largest, calls, damages=comm.rank == damages)
+            late = late_s if comm.rank == 0 else 0.0
+            return part and Recorded(part, largest, calls, damages=comm.rank == damages, late_s=late)
 
         replay = Replay(operations, bootstrap, bench_of)
         rows = replay.run(warmup=warmup, check=True)
@@ -94,6 +102,12 @@ def test_rows_are_the_kinds_with_their_times():
 def test_the_first_of_a_kind_runs_before_untimed():
     _, calls, _ = replayed(MIXED[:1] + MIXED[3:4], warmup=1)[0]
     assert len(calls) == 3
+
+
+def test_a_rank_that_is_late_costs_no_time():
+    late_s = 1.0
+    (row,) = replayed(MIXED[:1], late_s=late_s)[0][0]
+    assert row.time_us < late_s * 1e6 / 4
 
 
 def test_a_wrong_element_is_found_and_named_on_all_ranks():

@@ -55,6 +55,16 @@ def test_the_total_is_that_of_one_rank_and_shares_add_up(traces):
     assert costs == sorted(costs, reverse=True)
 
 
+def test_the_rank_with_the_most_communication_makes_the_total(tmp_path):
+    for rank, pair, elements in ((0, (0, 1), 1 << 20), (2, (2, 3), 1 << 28)):
+        path = tmp_path / f"rank{rank}.json"
+        path.write_text(kineto(rank, [kineto_call(1, "allreduce", elements, elements, pair)]))
+    (step,) = document("--trace", str(tmp_path), "--from", "@h200x4")["steps"]
+    large, small = step["rows"]
+    assert (step["total_us"], large["share"]) == (large["total_us"], 1)
+    assert small["share"] == pytest.approx(small["total_us"] / large["total_us"], abs=1e-3)
+
+
 def test_measured_times_stand_beside_the_forecast(traces):
     (step,) = document("--trace", traces, "--from", "@h200x4")["steps"]
     by_name = {row["collective"]: row["measured_us"] for row in step["rows"]}
