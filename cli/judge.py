@@ -61,7 +61,7 @@ def judge(
         railgauge judge two-nodes.txt --from node1.tar.gz --nodes 2 -o judged.svg
         srun all_reduce_perf -b 8 -e 8G -f 2 | railgauge judge - --from live
     """
-    from railgauge.topo.jobs.judge.known import judge_beside
+    from railgauge.topo.jobs.judge.known import TableJudge
     from railgauge.topo.nccl.settings.steering import MEANING, parse_settings
     from railgauge.topo.render.findings import Detail
     from railgauge.topo.render.judge import judge_document, judge_lines
@@ -73,7 +73,8 @@ def judge(
     named = source is not None or save is not None
     machine = open_machine(source, gpus, save=save) if named else None
     settings = parse_settings(sets or [], MEANING)
-    judged = [judge_beside(table, machine, nodes=nodes or 0, settings=settings) for table in tables]
+    beside = TableJudge(machine, settings=settings)
+    judged = [beside.judge(table, nodes or 0) for table in tables]
     if picture is not None:
         _draw(picture, judged)
     findings = [finding for one in judged for finding in one.findings]

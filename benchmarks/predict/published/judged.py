@@ -16,7 +16,8 @@ from benchmarks.predict.published.__main__ import PEAK, settings_of
 from benchmarks.predict.published.machines import missing, nodes_of, topology_of
 
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.jobs.judge.judge import JudgedTable, judge
+from railgauge.topo.jobs.judge.judge import judge
+from railgauge.topo.jobs.judge.judged_table import JudgedTable
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, TableRow
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.algorithm import Collective

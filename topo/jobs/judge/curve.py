@@ -2,7 +2,7 @@
 """A measured curve beside a forecast: bus bandwidth in GB/s by size in bytes, in the order of sizes."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import NamedTuple
 
@@ -72,7 +72,7 @@ def reached(curve: list[Sized]) -> float:
     return median(one.gb_per_s for one in curve[-TOP:])
 
 
-def apart(curve: Iterable[Sized], beside: dict[int, float]) -> float:
+def apart(curve: Iterable[Sized], beside: Mapping[int, float]) -> float:
     """How far two curves are apart: the root of the mean square of log2 of their ratio at the large sizes."""
     logs = [math.log2(one.gb_per_s / beside[one.size]) for one in large(curve) if beside.get(one.size)]
     return math.sqrt(sum(log * log for log in logs) / len(logs)) if logs else math.inf

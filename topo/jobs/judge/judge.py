@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLATEAU_EARLY, UNIT_MISTAKEN
 from railgauge.topo.findings.finding import Finding, Level
@@ -11,16 +10,14 @@ from railgauge.topo.jobs.judge.causes import FittingCause, fitting
 from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
 from railgauge.topo.jobs.judge.departures import dips, plateau
 from railgauge.topo.jobs.judge.devices import judge_devices, of_devices
+from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.judge.judged_table import JudgedTable
-from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, of_all_ranks, ranks_of, run_of
+from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun, of_all_ranks, run_of, unused_gpus
 from railgauge.topo.jobs.judge.shape import GIGABIT, of_table, subject
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.steering import MEANING
 from railgauge.topo.predict.comparison import size_text
-from railgauge.topo.predict.nvls_bound import nvls_found
-from railgauge.topo.predict.search import search
 
 GOOD, AWFUL = 0.75, 1 / 3
 """Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
@@ -33,11 +30,12 @@ def judge(
     nodes: int = 0,
     settings: Mapping[str, str] = NOTHING,
     in_force: Mapping[str, str] | None = None,
+    forecasts: Forecasts | None = None,
 ) -> JudgedTable:
     """Judge a table beside its machine, one of `nodes` equal ones (default: as the table counts hosts or ranks).
 
     settings: those of NCCL that the forecast assumes. in_force: those that the run had (default: the machine's), which
-    are a cause where they make it slow.
+    are a cause where they make it slow. forecasts: those of the machine that earlier tables made.
     """
     if of_devices(table):
         return judge_devices(table, machine, why_no_machine)
@@ -53,13 +51,13 @@ def judge(
     if curve and machine is not None and table.collective is not None:
         try:
             run = run_of(table, table.collective, curve, machine, nodes, settings)
-            machine = ranks_of(machine, table, run.nodes)
-            forecast = run.predicted(machine)
-            bound = _bound(machine, run)
+            forecasts = (forecasts or Forecasts(machine)).without(unused_gpus(machine, table, run.nodes))
+            forecast = dict(forecasts.healthy(run))
+            bound = forecasts.bound(run)
             if _share(curve, forecast) < GOOD:
                 had = machine.settings if in_force is None else in_force
-                causes = tuple(fitting(curve, machine, run, _steering(had, settings)))
-                network = _network(machine, run, reached(curve))
+                causes = tuple(fitting(curve, run, forecasts, _steering(had, settings)))
+                network = _network(forecasts.machine, run, reached(curve))
         except Error as error:
             why = str(error)
     return JudgedTable(
@@ -78,16 +76,6 @@ def judge(
 def _steering(had: Mapping[str, str], assumed: Mapping[str, str]) -> dict[str, str]:
     """The settings that change channels and are not assumed."""
     return {name: value for name, value in had.items() if name in MEANING and assumed.get(name) != value}
-
-
-def _bound(machine: Machine, run: MeasuredRun) -> float | None:
-    """What neither rings and trees nor NVLS exceed, in GB/s of bus bandwidth."""
-    graph = search(machine.system, nodes=run.nodes, policy=Policy.BEST, denied=machine.denied).ring
-    bounds = [graph.bound.gb_per_s] if graph.bound else []
-    plan = run.plan(machine)
-    if bounds and run.collective is Collective.ALL_REDUCE and (nvls := nvls_found(plan)):
-        bounds.append(nvls[1].gb_per_s * run.collective.factor(plan.ranks))
-    return max(bounds, default=None)
 
 
 def _network(machine: Machine, run: MeasuredRun, busbw: float) -> str:

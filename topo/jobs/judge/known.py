@@ -4,7 +4,9 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 
+from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.judge.judge import judge
 from railgauge.topo.jobs.judge.judged_table import JudgedTable
 from railgauge.topo.jobs.judge.measured_run import NOTHING
@@ -41,17 +43,28 @@ def named_machine(table: MeasuredTable) -> tuple[str, str]:
     return name, "" if name else f"{count} x {gpu} come in several machines: {NAME_IT}"
 
 
-def judge_beside(
-    table: MeasuredTable,
-    machine: Machine | None,
-    *,
-    nodes: int = 0,
-    settings: Mapping[str, str] = NOTHING,
-    in_force: Mapping[str, str] | None = None,
-) -> JudgedTable:
-    """Judge a table beside a machine, or without one beside that which its heading names."""
-    why = ""
-    if machine is None:
-        name, why = named_machine(table)
-        machine = load_machine(f"@{name}") if name else None
-    return judge(table, machine, why, nodes, settings, in_force)
+class TableJudge:
+    """Judges the tables of a job beside a machine, or without one beside those that their headings name.
+
+    settings and in_force: as `judge` takes them.
+    """
+
+    def __init__(
+        self,
+        machine: Machine | None,
+        *,
+        settings: Mapping[str, str] = NOTHING,
+        in_force: Mapping[str, str] | None = None,
+    ) -> None:
+        self._machine = Forecasts(machine) if machine else None
+        self._named = cache(lambda name: Forecasts(load_machine(f"@{name}")))
+        self._settings, self._in_force = settings, in_force
+
+    def judge(self, table: MeasuredTable, nodes: int = 0) -> JudgedTable:
+        """Judge one table, of that many nodes (0: as it says)."""
+        beside, why = self._machine, ""
+        if beside is None:
+            name, why = named_machine(table)
+            beside = self._named(name) if name else None
+        machine = beside.machine if beside else None
+        return judge(table, machine, why, nodes, self._settings, self._in_force, beside)

@@ -3,9 +3,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import UsageError
 from railgauge.topo.jobs.judge.curve import Sized
 from railgauge.topo.jobs.tables.table import MeasuredTable
@@ -24,14 +23,14 @@ FLOAT = "float"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """`settings` of NCCL are those that the forecast assumes. `release` is None where it is unknown; `datatype` and
-    `redop` have nccl-tests' names.
+    """`settings` of NCCL, as pairs, are those that the forecast assumes. `release` is None where it is unknown;
+    `datatype` and `redop` have nccl-tests' names.
     """
 
     collective: Collective
     sizes: tuple[int, ...]
     nodes: int
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[tuple[str, str], ...] = ()
     per_thread: int = 1
     release: Release | None = None
     datatype: str = FLOAT
@@ -39,12 +38,12 @@ class MeasuredRun:
 
     def plan(self, machine: Machine, changed: Mapping[str, str] = NOTHING) -> NodePlan:
         """What NCCL would run, under further settings. Error if it finds no channels."""
-        plan = planned(machine, self.nodes, {**self.settings, **changed}, self.release)
+        plan = planned(machine, self.nodes, {**dict(self.settings), **changed}, self.release)
         return replace(plan, per_thread=self.per_thread, datatype=self.datatype, redop=self.redop)
 
     def predicted(self, machine: Machine, changed: Mapping[str, str] = NOTHING) -> dict[int, float]:
         """The forecast by size in GB/s of bus bandwidth. Error as above."""
-        allowed = read_allowed({**self.settings, **changed})
+        allowed = read_allowed({**dict(self.settings), **changed})
         rows = forecast(self.plan(machine, changed), self.collective, list(self.sizes), allowed, nccl_rows).rows
         return {row.size: row.busbw_gb_per_s for row in rows}
 
@@ -65,7 +64,7 @@ def run_of(
         collective=collective,
         sizes=tuple(one.size for one in curve),
         nodes=nodes or table.nodes or max(1, table.ranks // gpus),
-        settings=settings,
+        settings=tuple(sorted(settings.items())),
         per_thread=table.per_thread or 1,
         release=_release(table.library),
         datatype=datatype,
@@ -88,15 +87,15 @@ def of_all_ranks(table: MeasuredTable) -> MeasuredTable:
     return replace(table, rows=rows, sizes_are_shares=False)
 
 
-def ranks_of(machine: Machine, table: MeasuredTable, nodes: int) -> Machine:
-    """The machine with the GPUs that the ranks had, one each: those that the table names, else the first."""
+def unused_gpus(machine: Machine, table: MeasuredTable, nodes: int) -> tuple[str, ...]:
+    """The GPUs that no rank had, by name: other than those that the table names, else than the first."""
     gpus = [names_of(gpu)[0] for gpu in machine.system.gpus]
     count = table.ranks // nodes
     if not 0 < count < len(gpus) or table.ranks % nodes:
-        return machine
+        return ()
     named = {gpu for one in table.devices for gpu in _at(machine, one.bus_id)}
     kept = named if len(named) == count else gpus[:count]
-    return replace(machine, topology=edited(machine.running, (), [name for name in gpus if name not in kept]))
+    return tuple(name for name in gpus if name not in kept)
 
 
 def _at(machine: Machine, bus_id: str) -> Iterator[str]:

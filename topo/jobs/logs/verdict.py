@@ -65,13 +65,12 @@ def verdict(log: Log, machine: "Machine | None" = None) -> LogVerdict:
 def _judged(log: Log, machine: "Machine | None") -> tuple["JudgedTable", ...]:
     if not log.outputs.tables:
         return ()
-    from railgauge.topo.jobs.judge.known import judge_beside
+    from railgauge.topo.jobs.judge.known import TableJudge
 
     nodes = max(log.nodes.values(), default=0)
     had = {name: next(iter(values)) for name, values in log.settings.items() if len(values) == 1}
-    return tuple(
-        judge_beside(table, machine, nodes=table.nodes or nodes, in_force=had or None) for table in log.outputs.tables
-    )
+    tables = TableJudge(machine, in_force=had or None)
+    return tuple(tables.judge(table, table.nodes or nodes) for table in log.outputs.tables)
 
 
 def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:

@@ -9,7 +9,7 @@ SIZES = [1 << power for power in range(3, 34)]
 
 def curve_of(machine, nodes, collective, settings=None, *, share=1.0):
     """Bus bandwidth in GB/s by size, a share of the forecast."""
-    run = MeasuredRun(collective=collective, sizes=tuple(SIZES), nodes=nodes, settings=settings or {})
+    run = MeasuredRun(collective=collective, sizes=tuple(SIZES), nodes=nodes, settings=tuple((settings or {}).items()))
     found = run.predicted(machine)
     return {size: share * by for size, by in found.items()}
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts for one machine, healthy and under each possible cause; each is made once, for a file has many tables."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.compare.what_if import edited
+from railgauge.topo.errors import Error
+from railgauge.topo.jobs.judge.measured_run import MeasuredRun
+from railgauge.topo.jobs.judge.possible_causes import PossibleCause, variants
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.predict.nvls_bound import nvls_found
+from railgauge.topo.predict.search import search
+
+BySize = Mapping[int, float]
+
+
+class Forecasts:
+    """Bandwidths in GB/s of bus bandwidth, by size in bytes. Error where NCCL would find no channels."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.healthy = cache(self._healthy)
+        self.bound = cache(self._bound)
+        self.of_causes = cache(self._of_causes)
+        self.without = cache(self._without)
+
+    def _healthy(self, run: MeasuredRun) -> BySize:
+        """What NCCL reaches on the machine as it should be."""
+        return run.predicted(self.machine)
+
+    def _bound(self, run: MeasuredRun) -> float | None:
+        """What neither rings and trees nor NVLS exceed."""
+        machine = self.machine
+        graph = search(machine.system, nodes=run.nodes, policy=Policy.BEST, denied=machine.denied).ring
+        bounds = [graph.bound.gb_per_s] if graph.bound else []
+        plan = run.plan(machine)
+        if bounds and run.collective is Collective.ALL_REDUCE and (nvls := nvls_found(plan)):
+            bounds.append(nvls[1].gb_per_s * run.collective.factor(plan.ranks))
+        return max(bounds, default=None)
+
+    def _of_causes(
+        self, run: MeasuredRun, in_force: tuple[tuple[str, str], ...]
+    ) -> tuple[tuple[PossibleCause, BySize], ...]:
+        """Under each possible cause; the settings in force are one."""
+        found = []
+        for cause, variant, changed in variants(self.machine, run.nodes, dict(in_force)):
+            with suppress(Error):
+                found.append((cause, run.predicted(variant, changed)))
+        return tuple(found)
+
+    def _without(self, gpus: tuple[str, ...]) -> "Forecasts":
+        """Those of the machine without some GPUs."""
+        if not gpus:
+            return self
+        return Forecasts(replace(self.machine, topology=edited(self.machine.running, (), gpus)))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators meet that makes NCCL slow, each as a change of the machine or of the settings."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from railgauge.topo.compare.what_if import edited
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
+from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
+from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
+from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
+from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
+from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.graph.ends import names_of
+
+CHANNELS = (1, 2, 4, 8)
+
+
+class PossibleCause(NamedTuple):
+    """A cause in words, the finding that explains it ("" for none), and how to be sure."""
+
+    what: str
+    id: str
+    sure: str
+    seldom: bool = False
+
+
+def variants(
+    machine: Machine, nodes: int, in_force: Mapping[str, str]
+) -> Iterator[tuple[PossibleCause, Machine, Mapping[str, str]]]:
+    """Each cause, with the machine and the settings that it makes; `in_force` is what the run may have had set."""
+    if in_force:
+        texts = ", ".join(f"{name}={value}" for name, value in sorted(in_force.items()))
+        yield PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env"), machine, in_force
+    yield from ((cause, machine, settings) for cause, settings in _settings(nodes))
+    for cause, sets, drops in _edits(machine, nodes):
+        with suppress(Error):
+            yield cause, replace(machine, topology=edited(machine.running, sets, drops)), {}
+
+
+def _settings(nodes: int) -> Iterator[tuple[PossibleCause, dict[str, str]]]:
+    log = "NCCL_DEBUG=INFO, then railgauge log explain"
+    for protocol in ("LL", "LL128", "Simple"):
+        for algorithm in ("Ring", "Tree"):
+            cause = f"{algorithm} with {protocol} at all sizes (NCCL_ALGO, NCCL_PROTO)"
+            yield PossibleCause(cause, "", "railgauge env", True), {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol}
+        cause = f"{protocol} at all sizes (NCCL_PROTO)"
+        yield PossibleCause(cause, "", "railgauge env", True), {"NCCL_PROTO": protocol}
+    for count in CHANNELS:
+        cause = f"{count} channel{'s' * (count > 1)} only"
+        yield (
+            PossibleCause(cause, FEWER_CHANNELS.id, f"{log}: N coll channels", True),
+            {"NCCL_MAX_NCHANNELS": str(count)},
+        )
+    cause = "GPUs exchange through host memory (SHM), not P2P"
+    yield PossibleCause(cause, P2P_UNSUPPORTED.id, f"{log}: via SHM"), {"NCCL_P2P_DISABLE": "1"}
+    yield (
+        PossibleCause("NVLink SHARP (NVLS) is not used", "", f"{log}: NVLS multicast support"),
+        {"NCCL_NVLS_ENABLE": "0"},
+    )
+    if nodes > 1:
+        cause = "no GPUDirect RDMA: data is staged through host memory"
+        yield PossibleCause(cause, PEERMEM_MISSING.id, "railgauge gdr check"), {"NCCL_NET_GDR_LEVEL": "LOC"}
+
+
+def _edits(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, list[str], list[str]]]:
+    """A cause, and the edits that give a machine it."""
+    nics = [names_of(one)[0] for one in machine.system.nets] if nodes > 1 else []
+    gpu = names_of(machine.system.gpus[-1])[0]
+    for name, what in (*((nic, "NIC") for nic in nics[:1]), (gpu, "GPU")):
+        for width in (8, 4):
+            cause = f"the PCIe link of a {what} runs with {width} lanes"
+            yield PossibleCause(cause, PCIE_LINK_DEGRADED.id, "railgauge check"), [f"{name}.width={width}"], []
+    count = 1
+    while count < len(nics):
+        cause = f"{count} of {len(nics)} NICs carr{'ies' if count == 1 else 'y'} the data (NCCL_IB_HCA, ports down)"
+        yield PossibleCause(cause, VERBS_DEVICE_MISSING.id, "railgauge topo rdma"), [], nics[count:]
+        count *= 2
+    links = sum(link.integer("count", None, 1) for link in machine.topology.gpus[-1].all("nvlink"))
+    cause = "a GPU with half of its NVLinks"
+    yield PossibleCause(cause, NVLINK_MISSING.id, "railgauge check"), [f"{gpu}.nvlinks={links // 2}"], []
