@@ -14,6 +14,7 @@ from railgauge.collectives.engine import Engine
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.nccl_facts import NcclFacts
+from railgauge.collectives.replay import ReplayRow
 from railgauge.collectives.report.nccl_tests import average_busbw
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import RunError, verdict_of
@@ -160,6 +161,8 @@ class RunDocument:
     """What --tune measured; `measured` in the document, which is not read back."""
     link_traffic: list[LinkTraffic] | None = None
     """The link traffic of all hosts; None where it was not requested. `counters` in the document, likewise."""
+    replay: tuple[ReplayRow, ...] = ()
+    """What --trace replayed; not read back."""
     engine: str = Engine.RAILGAUGE
     of_nccl: NcclFacts | None = None
     """What NCCL reported about itself, where it was the engine; `nccl` in the document, likewise."""
@@ -214,6 +217,8 @@ class RunDocument:
             }
         if self.of_nccl:
             document["nccl"] = self.of_nccl.to_json()
+        if self.replay:
+            document["replay"] = [asdict(row) for row in self.replay]
         if self.timed:
             document["measured"] = [timed.facts for timed in self.timed]
         if self.error:

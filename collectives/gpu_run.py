@@ -9,7 +9,9 @@ from railgauge.collectives.document import Connection, gpu_connections_of
 from railgauge.collectives.gpu_bench import GpuBench, registered
 from railgauge.collectives.job import Job
 from railgauge.collectives.plan import Plan
+from railgauge.collectives.replay import Ranks
 from railgauge.collectives.tuning_file import Timed, TuningPlace
+from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import Network
@@ -50,6 +52,19 @@ class GpuRun:
         if not self._job.register or self._comm.maps_all:
             return []
         return [f"# -R {self._job.register} has no effect: not all GPUs map each other's memory"]
+
+    def bench_of(self, ranks: Ranks, largest: int) -> GpuBench:
+        """The bench of all ranks for a replay.
+
+        Raises:
+            UsageError: the group has not all ranks in their order.
+        """
+        if ranks != tuple(range(self._comm.size)):
+            raise UsageError(
+                f"--trace has a group of {len(ranks)} of {self._comm.size} ranks, and between GPUs our engine runs all "
+                "ranks together: --engine nccl replays such groups, and --device cpu does in host memory"
+            )
+        return GpuBench(self._comm, largest, allocate=registered(self._comm, self._job.register))
 
     def tune(self, say: Callable[[str], None]) -> tuple[list[Timed], TuningPlace]:
         """The times of all launches, and the machine they belong to; `say` takes a line for each size. As

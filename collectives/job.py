@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run was asked to do."""
 
+import hashlib
 from dataclasses import dataclass
 
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.engine import Engine
 from railgauge.collectives.operation import REDUCING, ROOTED
+from railgauge.topo.jobs.traces.trace import TracedOperation
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.fault import Fault
+
+TRACE = "trace"
+"""In place of the collective, where operations are replayed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,15 +60,23 @@ class Job:
     record: bool = False
     """Whether the flight record is written at the end; rank 0's value is used."""
 
+    trace: tuple[TracedOperation, ...] = ()
+    """The operations to replay instead of the scan."""
+
     save_capture: str | None = None
     """The file in which the first rank of each node saves what it read of the node."""
+
+    @property
+    def name(self) -> str:
+        """What is run: the collective, or a trace."""
+        return TRACE if self.trace else self.collective
 
     def agreed(self) -> dict[str, str]:
         """The options, by flag and as text, that must be the same on every rank: the operations and their number, not
         the output.
         """
         return {
-            "the collective": self.collective,
+            "the collective": self.name,
             "-b": str(self.begin),
             "-e": str(self.end),
             "-f": f"{self.factor:g}",
@@ -81,6 +94,7 @@ class Job:
             "-c": str(self.check),
             "-R": str(self.register),
             "--engine": self.engine,
+            **({"--trace": _digest(self.trace)} if self.trace else {}),
             **({"--fault": str(self.fault)} if self.fault else {}),
         }
 
@@ -99,3 +113,8 @@ class Job:
     def operators(self) -> tuple[Redop, ...]:
         """The operators to measure; a single ignored one if the collective reduces nothing."""
         return self.redops if self.collective in REDUCING else (Redop.SUM,)
+
+
+def _digest(operations: tuple[TracedOperation, ...]) -> str:
+    """Equal for the same operations."""
+    return hashlib.sha256("\n".join(map(repr, operations)).encode()).hexdigest()[:12]

@@ -11,6 +11,7 @@ from railgauge.collectives.job import Job
 from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.nccl_debug_file import NcclDebugFile
 from railgauge.collectives.nccl_facts import NcclFacts
+from railgauge.collectives.replay import PART, Ranks
 from railgauge.topo.errors import InputError
 from railgauge.transports.bootstrap import Bootstrap
 
@@ -31,6 +32,8 @@ class NcclRun:
             `NcclCommunicator`.
         """
         self._bootstrap = bootstrap
+        self._register = job.register
+        self._parts: list[NcclCommunicator] = []
         self._log = process_debug_file(job.graph_file)
         self._comm = NcclCommunicator(bootstrap, device, register=job.register, log=self._log)
         self.bench = GpuBench(
@@ -40,6 +43,17 @@ class NcclRun:
     def facts(self) -> NcclFacts:
         """What this process's NCCL has reported so far."""
         return NcclFacts.read(self._comm.version, self._log.log())
+
+    def bench_of(self, ranks: Ranks, largest: int) -> GpuBench | None:
+        """The bench of some ranks, over a communicator of their own unless they are all; None on the others."""
+        if ranks == tuple(range(self._comm.size)):
+            return GpuBench(self._comm, largest, allocate=self._comm.memory)
+        if self._bootstrap.rank not in ranks:
+            return None
+        group = self._bootstrap.subgroup(ranks, PART)
+        part = NcclCommunicator(group, self._comm.device, register=self._register, log=self._log)
+        self._parts.append(part)
+        return GpuBench(part, largest, allocate=part.memory)
 
     def connections(self) -> list[Connection]:
         """The connections that all ranks' NCCL reported, by channel and sender; without plan and bytes."""
@@ -61,6 +75,8 @@ class NcclRun:
 
     def close(self) -> None:
         """End this rank's part."""
+        for part in self._parts:
+            part.close()
         self._comm.close()
 
 

@@ -33,6 +33,7 @@ from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
+from railgauge.collectives.replay import BenchOf, Ranks, Replay, ReplayRow
 from railgauge.collectives.report import nccl_tests
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
@@ -68,6 +69,7 @@ class Outcome:
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
     timed_at: TuningPlace | None = None
+    replay: list[ReplayRow] = field(default_factory=list)
     nccl: NcclFacts | None = None
     standings: dict[int, list[Standing]] = field(default_factory=dict)
 
@@ -98,7 +100,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             finished = _run_ranks(job, place, stack.enter_context(arrival), say)
         except Exception as error:
             size, why = place.processes * job.ranks_per_process, described(error)
-            document = RunDocument.failed(job.collective, size, why, job.engine) if place.process == 0 else None
+            document = RunDocument.failed(job.name, size, why, job.engine) if place.process == 0 else None
             finished = Finished(document, error, joined=False)
         return report(finished)
 
@@ -117,7 +119,7 @@ def _run_ranks(job: Job, place: Place, rendezvous: Rendezvous, say: Callable[[st
     joined = all(rank.joined for rank in ranks)
     document = ranks[0].document
     if place.process == 0 and cause and document is None:  # its rank does not return
-        document = RunDocument.failed(job.collective, rendezvous.world_size, described(cause), job.engine)
+        document = RunDocument.failed(job.name, rendezvous.world_size, described(cause), job.engine)
     return Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record)
 
 
@@ -254,11 +256,11 @@ class _Rank:
     ) -> None:
         meter = Meter(run.bench, bootstrap, self._job, lambda: None)
         self._say(nccl_tests.header(self._job, peers, remarks))
-        self._scan(meter, outcome)
+        wrong = self._measured(meter, bootstrap, run.bench_of, outcome)
         outcome.connections = run.connections()
         run.close()
-        if meter.first_wrong:
-            raise VerificationError(meter.first_wrong)
+        if wrong:
+            raise VerificationError(wrong)
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
         counters = (
@@ -267,15 +269,22 @@ class _Rank:
         bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
         self._say(nccl_tests.header(self._job, comm.peers))
-        self._scan(meter, outcome)
+
+        def bench_of(ranks: Ranks, largest: int) -> HostBench | None:
+            is_in = comm.rank in ranks
+            everybody = ranks == tuple(range(comm.size))
+            part = comm if everybody else comm.split(0 if is_in else None, ranks.index(comm.rank) if is_in else 0)
+            return None if part is None else HostBench(part, largest, register=self._job.register > 0)
+
+        wrong = self._measured(meter, bootstrap, bench_of, outcome)
         if bootstrap.broadcast(self._job.record, bool):
             outcome.standings = gather(bootstrap)
         outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
         if counters:
             outcome.link_traffic = counters.link_traffic(comm.ends, comm.bytes_shown or 0)
         fired = bootstrap.all_gather(comm.fault_fired(), bool)
-        if meter.first_wrong:
-            raise VerificationError(meter.first_wrong)
+        if wrong:
+            raise VerificationError(wrong)
         if self._job.fault and not any(fired):
             raise RunError("the injected fault did not occur: that rank sends no such message on that channel")
 
@@ -291,6 +300,15 @@ class _Rank:
                 f"the run has {ranks} ranks on {channels} channels"
             )
 
+    def _measured(self, meter: Meter, bootstrap: Bootstrap, bench_of: BenchOf, outcome: Outcome) -> str | None:
+        """Scan the sizes, or replay the trace; what is wrong first."""
+        if not self._job.trace:
+            self._scan(meter, outcome)
+            return meter.first_wrong
+        replay = Replay(self._job.trace, bootstrap, bench_of)
+        outcome.replay = replay.run(warmup=self._job.warmup, check=self._job.check > 0)
+        return replay.first_wrong
+
     def _scan(self, meter: Meter, outcome: Outcome) -> None:
         for cycle in range(self._job.cycles) if self._job.cycles else itertools.count():
             for dtype, redop, root in self._variants():
@@ -305,7 +323,7 @@ class _Rank:
 
     def _describe(self, outcome: Outcome) -> RunDocument:
         return RunDocument(
-            collective=self._job.collective,
+            collective=self._job.name,
             ranks=self._rendezvous.world_size,
             nodes=outcome.nodes,
             device=outcome.device,
@@ -322,6 +340,7 @@ class _Rank:
             command=command_line(),
             planned_gb_per_s=outcome.planned_gb_per_s,
             timed=tuple(outcome.timed),
+            replay=tuple(outcome.replay),
         )
 
     def _record(self, outcome: Outcome) -> Record:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.graph.bill import bill_of, print_bill
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import MACHINE
@@ -42,6 +43,20 @@ if TYPE_CHECKING:
 MOST_NODES = 1 << 20
 SIZES, CALL, WHAT_IF, FABRIC = "Sizes", "What is called", "What if", "Network between nodes"
 MOST_ROWS = 10_000
+OF_TRACE = {
+    "collective": "COLLECTIVE",
+    "begin": "-b",
+    "end": "-e",
+    "step": "-i",
+    "factor": "-f",
+    "dtype": "-d",
+    "redop": "-o",
+    "ranks": "--ranks",
+    "device": "--device",
+    "graph": "--graph",
+    "fixed": "--fixed",
+}
+"""Parameters that --trace excludes, and how they are given."""
 
 
 class P2pAccess(StrEnum):
@@ -52,6 +67,7 @@ class P2pAccess(StrEnum):
 
 
 def predict(
+    ctx: typer.Context,
     collective: Annotated[
         Collective, typer.Argument(metavar="COLLECTIVE", help=f"One of {', '.join(Collective)}.")
     ] = Collective.ALL_REDUCE,
@@ -72,6 +88,16 @@ def predict(
     release: Annotated[
         str | None,
         option(CALL, "--nccl", metavar="RELEASE", help="NCCL's release (default: installed, else the newest known)."),
+    ] = None,
+    trace: Annotated[
+        list[str] | None,
+        option(
+            CALL,
+            "--trace",
+            metavar="FILE",
+            help="Take the operations of a job: flight records or profiler traces of PyTorch, comms traces of PARAM, "
+            "NCCL logs (COLL), or a folder of them; repeatable.",
+        ),
     ] = None,
     source: From = None,
     save: SaveCapture = None,
@@ -128,6 +154,7 @@ def predict(
         railgauge graph predict -b 1M -e 1G -f 4 --drop NIC1 --from @dgx-h100
         railgauge graph predict --set NIC2.width=8 --nodes 2 --from @dgx-h100
         railgauge graph predict --nccl 2.20.5 --set NCCL_NVLS_ENABLE=0 --from @dgx-h100
+        railgauge graph predict --trace flight_records/ --nodes 2 --drop NIC1 --from @dgx-h100
     """
     from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
@@ -159,6 +186,22 @@ def predict(
         call=call,
         release=wanted or known_release(machine.sources.nccl),
     )
+    if trace:
+        _check_trace(ctx)
+        before = dict(machine.environment)
+        shown = bill_of(
+            trace,
+            machine,
+            lambda part, count, values, p2p: replace(shape, nodes=count, settings=values).plan(
+                part, p2p=p2p and not no_p2p
+            ),
+            (before, settings),
+            (changes, drops or []),
+            nodes,
+            without_p2p=peer is P2pAccess.OFF,
+        )
+        print_bill(shown, machine.host, as_json=as_json)
+        return
     edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is P2pAccess.OFF else []))
     _check_graph(graph, policy, (*edits, *(["--fixed"] if fixed else [])))
     faults = repairs(machine) if fixed else ()
@@ -243,6 +286,14 @@ class _Shape:
             datatype=self.call[0],
             redop=self.call[1],
         )
+
+
+def _check_trace(ctx: typer.Context) -> None:
+    """UsageError for an option that a trace decides."""
+    sources = {flag: ctx.get_parameter_source(name) for name, flag in OF_TRACE.items()}
+    given = [flag for flag, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if given:
+        raise UsageError(f"{', '.join(given)}: the operations are those of --trace, between GPUs; leave it out")
 
 
 def _call(dtype: str, redop: str) -> tuple[str, str]:

@@ -32,6 +32,7 @@ from railgauge.cli.ranks_command import (
 from railgauge.cli.ranks_start import Start
 from railgauge.cli.run.excluded_options import check_nccl, check_tune
 from railgauge.cli.run.remarks import remarks_on
+from railgauge.cli.run.replay import SMALLEST, given_in, operations_of, ranks_to_start
 from railgauge.cli.run.result_file import RunAnswer, parse_outputs, parse_tolerance
 from railgauge.cli.run.start import start
 from railgauge.collectives.device import AUTO, Device, check_device
@@ -58,6 +59,10 @@ WHAT, SIZES, HOW, DEMANDS = "What", "Sizes", "How to measure", "Requirements"
 def run(
     ctx: typer.Context,
     collective: Annotated[str, argument(WHAT, f"One of {', '.join(COLLECTIVES)}.", metavar="COLLECTIVE")] = "",
+    trace: Annotated[
+        list[str] | None,
+        option(WHAT, "--trace", metavar="FILE", help="Replay a job's operations (graph predict --trace); repeatable."),
+    ] = None,
     dtype: Annotated[
         str,
         option(WHAT, "-d", "--datatype", metavar="TYPE", help=f"The type of elements: {', '.join(DTYPES)}, or all."),
@@ -242,6 +247,7 @@ def run(
         railgauge run all_reduce -b 8 -e 1G -f 2 -g 8
         railgauge run all_reduce --device cpu --ranks 8 -b 1M -e 64M -f 4
         railgauge run alltoall --hosts gpu[01-04] -g 8 -o result.svg
+        railgauge run --trace flight_records/ --engine nccl -g 8
     """
     if list_all:
         from railgauge.cli.run import listing
@@ -249,6 +255,9 @@ def run(
         if others := [word for word in ctx.obj if word not in ("--list", "--json")]:
             raise UsageError(f"--list runs nothing: leave {shlex.join(others)} out")
         return listing.list_all(as_json=as_json)
+    operations = operations_of(trace, given_in(ctx)) if trace else ()
+    if operations:
+        collective, begin, end = operations[0].collective, str(SMALLEST), str(SMALLEST)
     if collective not in COLLECTIVES:
         near = did_you_mean(collective, COLLECTIVES)
         what = f"unknown collective '{collective}'{near}" if collective else "no collective given"
@@ -316,12 +325,13 @@ def run(
         counters=counters,
         record=bool(record),
         device=device,
+        trace=operations,
         replays=cudagraph,
         blocking=bool(blocking),
         save_capture=save,
     )
     asked = Start(
-        ranks=ranks,
+        ranks=ranks_to_start(ranks, operations, ctx) if operations else ranks,
         launcher=launcher or None,
         hostfile=hostfile or None,
         hosts=hosts or None,

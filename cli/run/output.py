@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from railgauge.cli.json_text import json_text
 from railgauge.cli.run import counters, judged
+from railgauge.cli.run.replay import replay_lines, with_forecast
 from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.document import RunDocument
@@ -51,6 +52,7 @@ class RunOutput:
             if error and self._leads:
                 print(f"railgauge run: {described(error)}", file=sys.stderr)
             return status_of(error)
+        document = with_forecast(document)
         compared = self.older.compare(document) if self.older and not error else None
         unmet = [] if error else unmet_demands(self._job, document)
         if compared and not compared.rows:
@@ -88,6 +90,8 @@ class RunOutput:
         try:
             if self._job.json:
                 self._print(json_text(self._document(document, compared, verdict), indent=None))
+            elif document.replay:
+                self._print("\n".join(replay_lines(document)))
             elif document.rows:
                 self._print(self._footer(document))
                 if verdict:

@@ -71,7 +71,7 @@ def launch(job: Job, asked: Start, answer: RunAnswer) -> int:
 
         ranks = plan.processes * job.ranks_per_process
         message = INTERRUPTED if interrupted else ended.message or "the run failed before it had a result"
-        document = RunDocument.failed(job.collective, ranks, message, job.engine)
+        document = RunDocument.failed(job.name, ranks, message, job.engine)
         RunOutput(job, answer.files, leads=True).finish(document, RunError(document.error))
     elif ended.message and not interrupted:
         tell(f"railgauge run: {ended.message}")
@@ -143,7 +143,7 @@ def fail(job: Job, answer: RunAnswer, ranks: int, error: Error) -> int:
     from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.document import RunDocument
 
-    document = RunDocument.failed(job.collective, ranks, str(error), job.engine)
+    document = RunDocument.failed(job.name, ranks, str(error), job.engine)
     return RunOutput(job, answer.files, leads=True).finish(document, error)
 
 

@@ -15,6 +15,10 @@ from railgauge.transports.peer import Peer
 def header(job: Job, peers: list[Peer], engine: Sequence[str] = ()) -> str:
     """The lines before the table; `engine` is the engine's description of itself."""
     step = f"{job.factor:g}(factor)" if job.factor > 1 else f"{job.step}(bytes)"
+    devices = [f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} device {_memory(p)}" for p in peers]
+    if job.trace:
+        text = f"# Replay of {len(job.trace)} operations, warmup iters: {job.warmup} validation: {job.check}"
+        return "\n".join([f"# railgauge version {__version__}", *engine, text, "#", "# Using devices", *devices, "#"])
     lines = [
         f"# railgauge version {__version__}",
         *engine,
@@ -24,7 +28,7 @@ def header(job: Job, peers: list[Peer], engine: Sequence[str] = ()) -> str:
         f"graph: {job.replays} unalign: 0",
         "#",
         "# Using devices",
-        *(f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} device {_memory(p)}" for p in peers),
+        *devices,
         "#",
         columns("", "", "", "", "") + "           out-of-place                       in-place          ",
         columns("size", "count", "type", "redop", "root")

@@ -17,6 +17,7 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 FIXTURES = ("@h200x4", "@dgx-h100", "@gb200-tray", "@dgx-a100", "@laptop", "@power9-ac922")
+TRACE = str(Path(__file__).parents[1] / "topo" / "jobs" / "traces" / "bill.json")
 TABLE = str(Path(__file__).parents[1] / "topo" / "jobs" / "tables" / "outputs" / "nccl-tests-2.17.6.txt")
 COMMANDS = {
     "paths": [
@@ -42,11 +43,16 @@ COMMANDS = {
         ("graph", "predict", "--from", "@intel-2s", "--ranks", "4", "--device", "cpu", "-f", "1024", "--json"),
         ("graph", "predict", "alltoall", "--from", "@intel-2s", "--ranks", "4", "--nodes", "2", "--json"),
     ],
+    "bill": [
+        ("graph", "predict", "--trace", TRACE, "--from", "@h200x4", "--json"),
+        ("graph", "predict", "--trace", TRACE, "--from", "@h200x4", "--drop", "NIC0", "--json"),
+    ],
     "run": [
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "--counters", "--json"),
+        ("run", "--trace", TRACE, "--device", "cpu", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
     "env": [

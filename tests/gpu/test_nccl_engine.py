@@ -17,7 +17,7 @@ from railgauge._native import collectives as native
 
 SOURCE = Path(__file__).parent / "fake_nccl.cc"
 NEW, WITHOUT_ALLTOALL, WITHOUT_WINDOWS, WITHOUT_REGISTERING, TOO_OLD = 22809, 22702, 22505, 21805, 21000
-FLOAT, FLOAT8 = 7, 10  # ncclDataType_t
+FLOAT, FLOAT8, INT64, HALF = 7, 10, 4, 6  # ncclDataType_t
 MOVED = re.compile(r"(\d) (nccl\w+) (\w+) (\w+) count (\d+) type (\d+) op (-?\d+) with (-?\d+)")
 TIMEOUT_S = 60
 
@@ -52,10 +52,17 @@ class Nccl:
 
     def run(self, version: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """`railgauge run ... --engine nccl`, one timed operation and one ahead of it."""
+        return self._run(version, *arguments, "-b", "64", "-e", "64", "-n", "1", **environment)
+
+    def replay(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same with the operations of a trace, each once."""
+        return self._run(NEW, *arguments)
+
+    def _run(self, version: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         gpus = fake_gpus.environment(self._libcuda, 2)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "FAKE_"))}
         files = {"RAILGAUGE_NCCL_LIBRARY": str(self.library(version)), "FAKE_NCCL_CALLS": str(self.calls_file)}
-        flags = ["--engine", "nccl", "-g", "2", "-b", "64", "-e", "64", "-n", "1", "-w", "0", "--json"]
+        flags = ["--engine", "nccl", "-g", "2", "-w", "0", "--json"]
         checks = [] if "-c" in arguments else ["-c", "0"]
         command = [sys.executable, "-P", "-m", "railgauge", "run", *arguments, *checks, *flags]
         return subprocess.run(
@@ -249,6 +256,37 @@ def test_another_library_is_no_nccl(nccl, libcuda):
 def test_no_gpu_is_status_3(nccl):
     ran = nccl.run(NEW, "all_reduce", CUDA_VISIBLE_DEVICES="")
     assert (ran.returncode, "--device cuda: " in ran.stderr) == (3, True), ran.stderr
+
+
+REPLAYED = [
+    {"comms": "init", "pg_id": 3, "global_ranks": [1, 0]},
+    {"comms": "all_reduce", "in_msg_size": 16, "out_msg_size": 16, "dtype": "float", "pg_id": 0, "world_size": 2},
+    {"comms": "broadcast", "in_msg_size": 9, "out_msg_size": 9, "dtype": "Long", "pg_id": 3, "root": 0},
+    {"comms": "all_gather", "in_msg_size": 4, "out_msg_size": 8, "dtype": "Half", "pg_id": 0, "world_size": 2},
+]
+
+
+def test_a_trace_is_replayed_over_a_communicator_of_each_group(nccl, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(REPLAYED))
+    ran = nccl.replay("--trace", str(path))
+    assert ran.returncode == 0, ran.stderr
+    for rank in range(2):
+        assert [(c.name, c.count, c.type, c.other) for c in nccl.moved(rank)] == [
+            ("ncclAllReduce", 16, FLOAT, -1),
+            ("ncclBroadcast", 9, INT64, 1),
+            ("ncclAllGather", 4, HALF, -1),
+        ]
+    made = [line for line in nccl.lines if "ncclCommInitRank" in line]
+    assert len(made) == 4  # of all ranks, and of the group in another order
+    assert [row["ranks"] for row in json.loads(ran.stdout)["replay"]] == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_wrong_data_of_a_replay_is_seen(nccl, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(REPLAYED))
+    ran = nccl.replay("--trace", str(path), "-c", "1")
+    assert (ran.returncode, "operation 1 of the trace, all_reduce" in ran.stderr) == (4, True)
 
 
 def test_files_for_nccl_have_to_be_there(nccl):

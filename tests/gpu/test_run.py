@@ -158,3 +158,19 @@ def test_under_mpirun(fake_gpus, mpi):
     got = launch(peer(mpi), "-np", "2", *command("run", "all_reduce", *SMALL, "--json"), **fake_gpus(2))
     assert got.returncode == 0, got.stderr
     assert is_right(json.loads(got.stdout))
+
+
+def test_a_trace_of_all_ranks_is_replayed_between_gpus_and_groups_are_refused(fake_gpus, tmp_path):
+    call = {"comms": "all_reduce", "in_msg_size": 500, "out_msg_size": 500, "dtype": "Half", "world_size": 3}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([call, call | {"comms": "all_to_all"}]))
+    result = railgauge("run", "--trace", str(path), "--device", "cuda", "-g", "3", "--json", **fake_gpus(3))
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(result.stdout)["replay"]
+    assert [(row["collective"], row["wrong"], row["forecast_us"] > 0) for row in rows] == [
+        ("all_reduce", 0, True),
+        ("alltoall", 0, True),
+    ]
+    path.write_text(json.dumps([{"comms": "init", "pg_id": 5, "global_ranks": [0, 2]}, call | {"pg_id": 5}]))
+    result = railgauge("run", "--trace", str(path), "--device", "cuda", "-g", "3", **fake_gpus(3))
+    assert (result.returncode, "--engine nccl replays such groups" in result.stderr) == (2, True)

@@ -157,11 +157,11 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
         "ring": _graph_record(found.plan, "ring"),
         "tree": _graph_record(found.plan, "tree"),
         "rows": [
-            _row_record(row)
+            row_record(row)
             | {
                 "planned_busbw_gb_per_s": round(plan.busbw_gb_per_s, DIGITS),
-                "limit": _limit_record(row.limit),
-                "before": _row_record(was) if was else None,
+                "limit": limit_record(row.limit),
+                "before": row_record(was) if was else None,
             }
             for row, plan, was in zip(found.rows, planned.rows, old, strict=True)
         ],
@@ -169,7 +169,8 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
     }
 
 
-def _row_record(row: ForecastRow) -> dict[str, Any]:
+def row_record(row: ForecastRow) -> dict[str, Any]:
+    """A size with its time and bandwidths, and how NCCL runs it."""
     return {
         "bytes": row.size,
         "time_us": round(row.time_us, DIGITS),
@@ -183,7 +184,8 @@ def _row_record(row: ForecastRow) -> dict[str, Any]:
     }
 
 
-def _limit_record(limit: Limit) -> dict[str, Any]:
+def limit_record(limit: Limit) -> dict[str, Any]:
+    """What limits a size."""
     link = limit.link
     return {
         "by": limit.by,

@@ -45,7 +45,7 @@ def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str, tuple[str,
         return None, "", ()
     listed = told.get(f"{side}_dtypes", ())
     types = [plain(one) for one in ((listed,) if isinstance(listed, str) else listed)]
-    sizes = [_elements(size) for size in told[f"{side}_sizes"]]
+    sizes = [elements_of(size) for size in told[f"{side}_sizes"]]
     of = types if len(types) == len(sizes) else ["/".join(sorted(set(types)))] * len(sizes)
     parts = tuple(f"{size} {dtype}".rstrip() for size, dtype in zip(sizes, of, strict=True))
     return sum(sizes), "/".join(sorted(set(types))), parts if len(parts) > 1 else ()
@@ -58,7 +58,8 @@ def plain(text: Any) -> str:
     return one_line(text)
 
 
-def _elements(size: list[int]) -> int:
+def elements_of(size: list[int]) -> int:
+    """The elements of a tensor of this shape; ValueError if no tensor has it."""
     if len(size) > MOST_DIMENSIONS:
         raise ValueError(f"a tensor of {len(size)} dimensions")
     return math.prod(int(extent) for extent in size)

@@ -82,7 +82,7 @@ class FlightDumps:
         if rank in self._whole:
             raise InputError(f"a second dump of rank {rank}: give only the dumps of one hang", path)
         try:
-            groups = {plain(name): _members(told) for name, told in dump["pg_config"].items()}
+            groups = {plain(name): group_members(told) for name, told in dump["pg_config"].items()}
             raw = dump.get("entries") or []
             entries = [_entry(one) for one in raw]
             standing = _standing(dump.get("pg_status") or {}, groups, entries)
@@ -162,7 +162,7 @@ def _track(entries: list[_Entry]) -> Track:
     return Track(max(calls), completed, kept)
 
 
-def _members(told: dict[str, Any]) -> tuple[str, tuple[int, ...]]:
+def group_members(told: dict[str, Any]) -> tuple[str, tuple[int, ...]]:
     """What a group is for, and its ranks: a text `[0, 1, 2]`, or a list."""
     listed = told["ranks"]
     ranks = json.loads(listed) if isinstance(listed, str) else listed
@@ -191,7 +191,7 @@ def _standing(status: dict[str, Any], groups: dict[str, Any], entries: list[_Ent
 def _entry(told: dict[str, Any]) -> _Entry:
     backend, _, full = plain(told["profiling_name"]).rpartition(":")
     name, _, ends = full.partition(" ")
-    peers = _peers(ends)
+    peers = peers_of(ends)
     between = bool(told.get("is_p2p", peers))
     number = int(told["p2p_seq_id"] if between else told["collective_seq_id"])
     state = State(plain(told["state"]))
@@ -214,7 +214,7 @@ def _entry(told: dict[str, Any]) -> _Entry:
     return _Entry(where, number, peers or (NOBODY if between else None), call, None if local is None else int(local))
 
 
-def _peers(ends: str) -> tuple[int, int] | None:
+def peers_of(ends: str) -> tuple[int, int] | None:
     """Who sends and who receives: `0->1` of a send, `1<-0` of a receive."""
     found = PEERS.fullmatch(ends)
     if not found:
@@ -229,7 +229,7 @@ def _closed(entries: Iterable[_Entry]) -> list[_Entry]:
     closed: list[_Entry] = []
     for (_, peers, _), run in groupby(sorted(entries, key=_order), key=_order):
         same = sorted(run, key=lambda one: one.call.order)
-        closes = next((one.call for one in same if _is_closing(one.call.name)), None)
+        closes = next((one.call for one in same if is_closing(one.call.name)), None)
         if not closes:
             closed += same
             continue
@@ -246,7 +246,7 @@ def _closed(entries: Iterable[_Entry]) -> list[_Entry]:
     return closed
 
 
-def _is_closing(name: str) -> bool:
+def is_closing(name: str) -> bool:
     """Whether an entry closes a group: `coalesced`, `ALLGATHER_coalesced`; not an operation on several tensors."""
     return name.endswith(COALESCED) and name not in SIDES
 
