@@ -79,7 +79,7 @@ def test_an_error_without_a_place_is_described_all_the_same():
 
 def test_an_error_of_the_judge_leaves_what_was_measured(tmp_path):
     module = "railgauge.collectives.link.judgement"
-    text = f"import {module} as judgement\n\ndef judge(_):\n    raise KeyError('colour')\n\njudgement.judge = judge\n"
+    text = f"import {module} as judgement\n\ndef judge(*_):\n    raise KeyError('colour')\n\njudgement.judge = judge\n"
     (tmp_path / "sitecustomize.py").write_text(text)
     result = railgauge("link", "-b", "64K", "--device", "cpu", "--ranks", "3", "--json", PYTHONPATH=str(tmp_path))
     document = json.loads(result.stdout)

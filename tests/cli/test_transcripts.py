@@ -125,8 +125,8 @@ def test_commands_print_what_is_shown(page, tmp_path, monkeypatch, request):
             while (found := mismatch(shown, printed)) and found[1] not in shown:
                 replace_line(page, *found)
                 shown[shown.index(found[0])] = found[1]
-        old, new = mismatch(shown, printed) or ("", "")
-        assert old == new, f"{name(page)}: {command}; if that is right: pytest --update-expected, and read the diff"
+        found = mismatch(shown, printed)
+        assert not found, f"{name(page)}: {command}: {found}; if that is right: pytest --update-expected, and read the diff"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(mentioned(page))], ids=name)
