@@ -126,7 +126,7 @@ def test_commands_print_what_is_shown(page, tmp_path, monkeypatch, request):
                 replace_line(page, *found)
                 shown[shown.index(found[0])] = found[1]
         found = mismatch(shown, printed)
-        assert not found, f"{name(page)}: {command}: {found}; if that is right: pytest --update-expected, and read the diff"
+        assert not found, f"{name(page)}: {command}; if that is right: pytest --update-expected, and read the diff"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(mentioned(page))], ids=name)
