@@ -90,6 +90,8 @@ def test_search_in_words():
         "  channels 0-11: 0 1 2 3",
         "tree: 12 channels x 30 GB/s = 360 GB/s, NVL",
         "  channels 0-11: 0 1 2 3",
+        "nvls: 4 heads x 60 GB/s, with NVLink multicast",
+        "  all_reduce: at most 296.6 GB/s (445 busbw) by NVLinks: each GPU sends all data, and a head its part again",
     ]
     best = railgauge("graph", "search", "--from", "@h200x4").stdout
     assert "  optimal: at most 370.8 GB/s by NVLinks of GPU" in best

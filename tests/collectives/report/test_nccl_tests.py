@@ -2,38 +2,43 @@
 """Each figure stands below its name in nccl-tests' table, and the average is over both ways."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from tests.collectives.results import result, row, timing
 
 from railgauge.cli.run.output import RunOutput, unmet_demands
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.job import Job
 from railgauge.collectives.measure import Timing
 from railgauge.collectives.report import nccl_tests
 from railgauge.topo.nccl.settings.algorithm import Collective
 
-JOB = SimpleNamespace(
+JOB = Job(
     collective=Collective.ALL_REDUCE,
-    cpu_time=False,
-    factor=2.0,
-    step=0,
-    threads=1,
-    ranks_per_thread=1,
+    sizes=(8,),
+    dtypes=(Dtype.FLOAT,),
+    redops=(Redop.SUM,),
+    root=0,
     begin=8,
     end=8,
-    warmup=1,
+    step=0,
+    factor=2.0,
     iterations=1,
+    warmup=1,
     aggregate=1,
+    cycles=1,
     check=1,
-    replays=0,
+    average=1,
+    cpu_time=False,
+    threads=1,
+    ranks_per_thread=1,
+    timeout_s=20.0,
+    graph_file=None,
+    fault=None,
     min_busbw=None,
     expect_transport=None,
     json=True,
 )
-
-
-def job(**flags):
-    return SimpleNamespace(**vars(JOB) | flags)
 
 
 def test_each_figure_is_below_its_name():
@@ -69,7 +74,7 @@ def test_the_average_is_of_both_ways_and_all_rows():
 
 @pytest.mark.parametrize(("least", "met"), [(1.4, True), (2.9, True), (3.1, False), (4.6, False)])
 def test_min_busbw_is_held_against_that_average(least, met):
-    unmet = unmet_demands(job(min_busbw=least), result(*ROWS))
+    unmet = unmet_demands(replace(JOB, min_busbw=least), result(*ROWS))
     assert (not unmet) is met
     assert all("average bus bandwidth 3 GB/s is below" in text for text in unmet)
 
@@ -79,7 +84,7 @@ def test_a_connection_that_went_another_way_than_planned_fails_the_run(via, plan
     document = result(*ROWS)
     first, *others = document.connections
     changed = replace(document, connections=[*others, replace(first, via=via, planned=planned)])
-    output = RunOutput(job(), (), leads=True)
+    output = RunOutput(JOB, (), leads=True)
     assert output.finish(changed, None) == status
     said = "channel 0 from rank 0 to 1 went via SHM, planned: P2P"
     assert (said in capsys.readouterr().err) is (status == 4)
@@ -88,5 +93,5 @@ def test_a_connection_that_went_another_way_than_planned_fails_the_run(via, plan
 def test_a_document_of_a_run_has_no_nan(capsys):
     way = replace(timing(8, 1.0), algbw_gb_per_s=float("nan"), busbw_gb_per_s=float("inf"))
     with pytest.raises(ValueError, match="JSON"):
-        RunOutput(job(), (), leads=True).finish(result(row(8, out_of_place=way)), None)
+        RunOutput(JOB, (), leads=True).finish(result(row(8, out_of_place=way)), None)
     assert capsys.readouterr().out == ""
