@@ -12,11 +12,12 @@ from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, lea
 from railgauge.cli.help.command import app_of, option
 from railgauge.cli.help.page import MACHINE
 from railgauge.cli.machine_options import (
-    From,
     Gpus,
     Json,
+    OtherMachine,
     SaveCapture,
     Set,
+    one_machine,
     open_machine,
     output,
 )
@@ -40,7 +41,7 @@ def judge(
             "files, a folder or - (stdin); NCCL's log may be around it.",
         ),
     ],
-    source: From = None,
+    source: OtherMachine = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
@@ -71,8 +72,7 @@ def judge(
     if picture is not None and not picture.endswith(SVG):
         raise UsageError(f"-o {picture}: the picture is a file that ends in {SVG}")
     tables = _tables(files)
-    named = source is not None or save is not None
-    machine = open_machine(source, gpus, save=save) if named else None
+    machine = open_machine(one_machine(source), gpus, save=save) if source or save else None
     settings = parse_settings(sets or [], MEANING)
     read_allowed(settings)
     beside = TableJudge(machine, settings=settings)

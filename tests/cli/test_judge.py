@@ -49,6 +49,12 @@ def test_a_machine_that_is_not_known_is_asked_for_and_not_guessed(tables):
     assert "forecast" not in result.stdout.splitlines()[1]
 
 
+def test_this_machine_is_a_machine_to_compare_with(tables):
+    result = in_process("judge", str(tables / "unknown.txt"), "--from", "live")
+    assert "name it with --from" not in result.stdout
+    assert "number-low" in result.stdout
+
+
 def test_log_explain_judges_the_table_in_a_log(tables, tmp_path):
     log = tmp_path / "job.log"
     line = "gpu1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
