@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expected files: `expect(path, text)` compares, and `pytest --update-expected` writes them anew (review the diff)."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 DRIVER = Path("/dev/nvidiactl")
 GPU_TESTS = Path(__file__).parent / "gpu"
+OF_NCCL = ("NCCL_", "NVSHMEM_", "RCCL_", "TORCH_NCCL_", "TORCH_SYMM_MEM_")
 
 # An example that takes long says how busy the machine is; what hangs is ended by pytest's timeout. Every run draws
 # other examples, so a run takes few.
@@ -31,10 +33,14 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(autouse=True)
-def _gpus_for_their_tests_alone(request, monkeypatch):
-    """On a machine with GPUs, tests elsewhere than in tests/gpu have none: they expect host memory."""
-    if DRIVER.exists() and GPU_TESTS not in request.path.parents:
+def _the_machine_of_the_tests(request, monkeypatch):
+    """Elsewhere than in tests/gpu: no GPUs, for tests expect host memory, and no settings of NCCL from outside."""
+    if GPU_TESTS in request.path.parents:
+        return
+    if DRIVER.exists():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for name in [name for name in os.environ if name.startswith(OF_NCCL)]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

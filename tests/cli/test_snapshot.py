@@ -88,6 +88,7 @@ def reads():
 @pytest.fixture
 def dgx(reads, tmp_path, monkeypatch):
     """This machine is a DGX H100, laid out on disk."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)  # hides the GPUs of the machine that runs the tests
     built, root = load("dgx-h100"), tmp_path / "root"
     unpack(built.texts, built.links, root)
     (tmp_path / "topo.xml").write_text(in_process("topo", "dump", "--from", "@dgx-h100").stdout)
