@@ -18,7 +18,7 @@ REDUCTIONS = SOURCE / "collectives" / "native" / "reduce_kernels.cc"
 READ = ("collectives/native", "collectives/native/kernels", "transports/native", "transports/native/cuda")
 """Folders whose headers the library is made with."""
 BUILT = ROOT / "build" / "fake_cuda"
-COMPILER = ("c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread")
+COMPILER = ("c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-Wl,--exclude-libs,ALL")
 SWITCH = "0000:ff:00.0"
 CPU = '<cpu numaid="0" affinity="3" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">'
 PCI = '<pci busid="{bus_id}" class="{kind}" link_speed="32.0 GT/s PCIe" link_width="16">'
