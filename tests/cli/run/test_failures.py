@@ -200,7 +200,9 @@ def in_a_shell(*args, then):
     """A run with what a shell adds to it."""
     line = f"{shlex.join(command('run', 'all_reduce', *args))} {then}"
     env = clean_environment()
-    return subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(
+        ["sh", "-c", line], env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
 
 
 def test_a_lost_reader_ends_the_run():
@@ -241,7 +243,7 @@ def test_a_rank_that_was_stopped_for_a_second_goes_on():
         for number in (signal.SIGSTOP, signal.SIGCONT):
             os.kill(ranks[1], number)
             time.sleep(1)
-        out, err = launcher.communicate(timeout=60)
+        out, err = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 0, err
         row = json.loads(out)["rows"][0]
         assert [row[way]["wrong"] for way in ("out_of_place", "in_place")] == [0, 0]
