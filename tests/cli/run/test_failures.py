@@ -152,7 +152,7 @@ def test_what_the_ranks_show_on_boards_is_listed_and_idle_rings_are_not_judged()
 
 
 def test_a_stalled_rank_is_named_within_the_timeout():
-    result = run("--ranks", "3", *SMALL, "--timeout", "2", "--fault", "stall:rank=1,message=1")
+    result = run("--ranks", "3", *SMALL, "--timeout", "5", "--fault", "stall:rank=1,message=1")
     assert result.returncode == 4
     assert "rank 1 did not take part" in result.stderr
     assert re.search(r"rank 1, which waits in all_reduce #\d+ for a free slot of rank 2", result.stderr)
