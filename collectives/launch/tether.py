@@ -15,8 +15,10 @@ LAUNCHER_PID, REPORT_FD = "RAILGAUGE_LAUNCHER_PID", "RAILGAUGE_REPORT_FD"
 COMMAND = "RAILGAUGE_COMMAND"
 """The launcher's own arguments, a JSON list: what its user typed. All processes that it starts have it, on every
 host."""
-X_FLAG = re.compile(r"-[A-Za-z]*x")
-"""-x, alone or after flags without a value; what follows is a variable."""
+X_FLAG = re.compile(r"-[A-Za-z]*x|--export")
+"""-x, alone or after flags without a value, or its long name; what follows is a variable."""
+X_VALUE = re.compile(r"(-[A-Za-z]*?x|--export=)(.*)", re.DOTALL)
+"""The same with its variable in one word."""
 SHOWN = "NCCL_"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -44,8 +46,9 @@ def command_line() -> list[str]:
 
 
 def _shown(word: str, before: str) -> str:
-    flag, name = ("", word) if X_FLAG.fullmatch(before) else ("-x", word[2:]) if word.startswith("-x") else ("", "")
-    name, given, _ = name.partition("=")
+    joined = X_VALUE.fullmatch(word)
+    flag, variable = joined.groups() if joined else ("", word if X_FLAG.fullmatch(before) else "")
+    name, given, _ = variable.partition("=")
     return f"{flag}{name}=..." if given and not name.startswith(SHOWN) else word
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.command import clean_environment, command, in_process
 from tests.cli.test_schemas import check
 from tests.collectives.test_process_group import free_port
+from tests.patience import HANGS_AFTER_S
 from tests.topo.findings.cluster.fleets import usual, without, write
 
 
@@ -165,7 +166,7 @@ def ranks(port, world, present, timeout="20"):
     argv = command("cluster", "check", "--only", "driver-mismatch", "--only", "nodes-differ", "--timeout", timeout)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     started = [subprocess.Popen(argv, env=clean_environment(RANK=str(rank), **job), **pipes) for rank in range(present)]
-    return [(*one.communicate(timeout=120), one.returncode) for one in started]
+    return [(*one.communicate(timeout=HANGS_AFTER_S), one.returncode) for one in started]
 
 
 def test_each_process_of_a_job_captures_its_node_and_rank_0_answers():

@@ -47,7 +47,9 @@ def arguments(*more):
 
 
 def checked(environ, *more):
-    done = subprocess.run(arguments(*more), env=environ, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        arguments(*more), env=environ, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     document = json.loads(done.stdout)
     check("findings", document)
     return done.returncode, document

@@ -119,7 +119,9 @@ def script(shell):
 
 
 def run_shell(environment, *command):
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=100).stdout
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=HANGS_AFTER_S
+    ).stdout
 
 
 @pytest.mark.parametrize(

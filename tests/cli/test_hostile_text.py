@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.cli.command import clean_environment, command, in_process, railgauge
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.fixtures.__main__ import load
 from railgauge.topo.facts.capture import dumps
@@ -104,7 +105,7 @@ def at_terminal(*args, **env):
     colours = clean_environment(TERM="xterm-256color", **env)
     process = subprocess.Popen(command(*args), env=colours, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    status = process.wait(timeout=50)
+    status = process.wait(timeout=HANGS_AFTER_S)
     reader.join()
     os.close(ours)
     return b"".join(got).decode("utf-8", "surrogateescape"), status

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.command import railgauge, started
 from tests.cli.test_schemas import check
 from tests.hosts.waiting import until
+from tests.patience import HANGS_AFTER_S
 
 ENDLESS = {
     "run": ("run", "all_reduce", "-b", "8M", "-e", "8M", "-n", "100000", "-T", "60", "--device", "cpu"),
@@ -32,7 +33,7 @@ def interrupted(command, *more, to=os.kill):
     with started(*ENDLESS[command], "--json", *more, NCCL_DEBUG="INFO") as process:
         wait_for_ranks(command, process)
         to(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=50)
+        out, err = process.communicate(timeout=HANGS_AFTER_S)
         return process.returncode, out, err
 
 
@@ -71,7 +72,7 @@ def test_sizes_that_were_finished_are_in_the_document(tmp_path):
     with started("run", "all_reduce", *sizes, "--json", PYTHONPATH=str(tmp_path)) as process:
         until(sign.exists)
         os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=50)
+        out, err = process.communicate(timeout=HANGS_AFTER_S)
     document = json.loads(out)
     assert (process.returncode, document["status"], len(document["rows"])) == (130, "interrupted", 1), err
     assert document["rows"][0]["bytes"] == 1024
@@ -88,7 +89,7 @@ def test_a_document_that_is_on_its_way_stays_whole():
         until(lambda: unread(process.stdout) == room)
         os.kill(process.pid, signal.SIGINT)
         until(lambda: not pending(process.pid, signal.SIGINT))
-        out, err = process.communicate(timeout=50)
+        out, err = process.communicate(timeout=HANGS_AFTER_S)
     assert len(json.loads(out)["findings"]) == 160, err
     assert process.returncode == 0
 
@@ -146,7 +147,7 @@ def test_other_signals_end_a_job_with_their_status_and_leave_nothing(command, nu
         ranks = children(process.pid)
         assert len(ranks) == 2
         process.send_signal(number)
-        _, err = process.communicate(timeout=50)
+        _, err = process.communicate(timeout=HANGS_AFTER_S)
         assert process.returncode == 128 + number
         assert "Traceback" not in err
         assert not [pid for pid in ranks if os.path.exists(f"/proc/{pid}")]
@@ -184,7 +185,7 @@ def test_signals_end_what_is_asked_of_a_cluster_and_leave_nothing(tmp_path, what
     with started("cluster", what, "-w", "a,b", **env) as process:
         pids = until(lambda: both(folders[0]))
         process.send_signal(number)
-        _, err = process.communicate(timeout=50)
+        _, err = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 128 + number
     assert "Traceback" not in err
     assert list(folders[1].iterdir()) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import clean_environment, command, railgauge
 from tests.cli.test_internal_errors import broken
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.cli import main
 from railgauge.topo.errors import described, status_of
@@ -30,7 +31,7 @@ def limited(limit, *arguments):
         preexec_fn=limit,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANGS_AFTER_S,
         check=False,
     )
 
@@ -165,7 +166,13 @@ def test_a_reader_that_has_gone_ends_every_command_as_a_filter_ends(arguments):
     with open(writes, "wb") as pipe:
         env = clean_environment(RAILGAUGE_SSH="false")
         ended = subprocess.run(
-            command(*arguments), env=env, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=100, check=False
+            command(*arguments),
+            env=env,
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=HANGS_AFTER_S,
+            check=False,
         )
     assert ended.returncode in (128 + signal.SIGPIPE, -signal.SIGPIPE), ended.stderr
     assert "Traceback" not in ended.stderr

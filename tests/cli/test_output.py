@@ -57,7 +57,7 @@ def test_a_dash_is_no_file():
 )
 def test_an_answer_that_cannot_leave_is_told(to, says):
     line = f"{shlex.join(command('topo', 'dump', '--from', '@h200x4'))} {to}"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False)
     assert done.returncode == 3
     assert says in done.stderr
 
@@ -65,7 +65,7 @@ def test_an_answer_that_cannot_leave_is_told(to, says):
 @pytest.mark.parametrize("asked", ["--version", "--help", "-h", ""])
 def test_a_version_that_cannot_leave_is_told(asked):
     line = f"{shlex.join(command())} {asked} >/dev/full"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert "cannot write to stdout: No space" in done.stderr
 
@@ -89,7 +89,10 @@ def test_stdout_by_its_name_is_added_to(tmp_path):
     path.write_text("before\n")
     with path.open("a") as out:
         dump = command("topo", "dump", "--from", "@h200x4", "-o", "/dev/stdout")
-        assert subprocess.run(dump, stdout=out, stderr=subprocess.DEVNULL, timeout=50, check=False).returncode == 0
+        assert (
+            subprocess.run(dump, stdout=out, stderr=subprocess.DEVNULL, timeout=HANGS_AFTER_S, check=False).returncode
+            == 0
+        )
     assert path.read_text().startswith("before\n<system ")
 
 

@@ -178,7 +178,7 @@ def test_a_fork_has_no_part_in_the_run_and_ends_nothing(tmp_path, what, shm):
     quiet = "ignore::DeprecationWarning"  # Python 3.12 on warns of a fork beside threads
     env = {"WHAT": what, "NCCL_SHM_DISABLE": shm, "NCCL_SOCKET_IFNAME": "lo", "PYTHONWARNINGS": quiet}
     ranks = [start(f"file://{tmp_path}/rendezvous", rank, 2, FORKS, **env) for rank in range(2)]
-    told = [rank.communicate(timeout=50) for rank in ranks]
+    told = [rank.communicate(timeout=HANGS_AFTER_S) for rank in ranks]
     assert told == [("right\n", "")] * 2
 
 
@@ -204,9 +204,9 @@ except PeerLostError as error:
     os._exit(0)
 """
     ranks = [start(f"file://{tmp_path}/rendezvous", rank, 2, program) for rank in range(2)]
-    child, _ = ranks[1].communicate(timeout=50)
+    child, _ = ranks[1].communicate(timeout=HANGS_AFTER_S)
     try:
-        assert ranks[0].communicate(timeout=40) == ("", "")
+        assert ranks[0].communicate(timeout=HANGS_AFTER_S) == ("", "")
     finally:
         os.kill(int(child), signal.SIGKILL)
     assert ranks[0].returncode == 0

@@ -87,7 +87,7 @@ def test_an_operation_that_does_not_go_on_tells_where_it_is():
         else:
             bootstrap.wait_for_failure(RunError("nobody told"))
 
-    on_ranks(2, body, timeout_s=1.0)
+    on_ranks(2, body, timeout_s=3.0)
     assert seen[0].running.number == 2
     assert seen[0].running.algorithm == "ring"
     assert seen[0].blocked_on[:3] == (1, False, 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.device import why_no_gpu
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def exported(**environment):
     asked = (sys.executable, "-m", "tests.gpu.dma_buf")
     env = clean_environment(**environment)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=True)
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=True)
     print(result.stdout)
     return json.loads(result.stdout)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +18,9 @@ def told(fake_gpus, program: str, memory: int | None = None, **settings: str) ->
     """What a program prints."""
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2, memory=memory), **settings)
     asked = (sys.executable, "-c", textwrap.dedent(program))
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.gpu.fake_gpus import ROOT
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.gpu_tuning import launches, line
 from railgauge.collectives.tuning_file import Timed
@@ -22,7 +23,7 @@ def tuning_of_two(env: dict[str, str], file: Path, *flags: str) -> dict:
         env=os.environ | env | {"RAILGAUGE_TUNING_FILE": str(file)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS_AFTER_S,
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)

@@ -9,6 +9,7 @@ import sys
 import pytest
 from tests.cli.command import clean_environment, railgauge
 from tests.cli.test_schemas import check
+from tests.patience import HANGS_AFTER_S
 
 SMALL = ("-b", "100001", "--latency-bytes", "9", "-n", "2", "--timeout", "20")
 
@@ -127,7 +128,7 @@ for flow in Flow:
 def test_each_direction_is_copied_by_the_gpu_that_sends(fake_gpus, tmp_path):
     log = tmp_path / "launches"
     env = clean_environment(FAKE_CUDA_LAUNCHES=str(log), **fake_gpus(2))
-    subprocess.run((sys.executable, "-c", FLOWS), env=env, timeout=50, check=True)
+    subprocess.run((sys.executable, "-c", FLOWS), env=env, timeout=HANGS_AFTER_S, check=True)
     flows = [[line.split() for line in flow.splitlines()] for flow in log.read_text().split("end\n")]
     kernels = [{(launch[0], launch[1]) for launch in flow} for flow in flows if flow]
     copies, answers = ({(gpu, kernel) for gpu in "01"} for kernel in ("copy", "hand_over"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
@@ -32,6 +33,8 @@ P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
 def test_against_numpy(fake_gpus, ranks, options, settings, via):
     asked = (sys.executable, "-m", "tests.gpu.matrix", "--ranks", str(ranks), *options)
     env = clean_environment(**fake_gpus(ranks), **settings)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=55, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     assert sum(line.endswith(f"cases via {via}") for line in result.stdout.splitlines()) == ranks, result.stdout

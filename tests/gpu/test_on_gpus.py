@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import clean_environment, railgauge
 from tests.gpu.streams import CASES, WAYS
+from tests.patience import HANGS_AFTER_S
 
 from railgauge._native import collectives as native
 from railgauge.collectives.device import why_no_gpu
@@ -35,7 +36,9 @@ P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
 def test_against_numpy(ranks, options, settings):
     asked = (sys.executable, "-m", "tests.gpu.matrix", "--ranks", str(ranks), *options)
     env = clean_environment(**settings)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=110, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count(" cases via ") == ranks
 
@@ -55,7 +58,9 @@ def test_from_bytes_to_many_slots(ranks, collective):
 def test_a_late_rank_in_place_over_a_network(ranks):
     asked = (sys.executable, "-m", "tests.gpu.late_in_place", "--ranks", str(ranks))
     env = clean_environment(NCCL_SOCKET_IFNAME="lo")
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=110, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -68,7 +73,9 @@ def test_launches_in_cuda_graphs():
 def test_results_are_the_same_bits_from_run_to_run():
     asked = (sys.executable, "-m", "tests.gpu.bits", "--ranks", str(GPUS))
     told = [
-        subprocess.run(asked, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=60, check=True)
+        subprocess.run(
+            asked, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=HANGS_AFTER_S, check=True
+        )
         for _ in range(2)
     ]
     assert told[0].stdout == told[1].stdout
@@ -80,7 +87,9 @@ def test_results_are_the_same_bits_from_run_to_run():
 def test_operations_on_several_streams_run_one_after_another(case, way):
     asked = (sys.executable, "-m", "tests.gpu.streams", case, "--way", way, "--ranks", str(min(GPUS, 4)))
     env = clean_environment(NCCL_SOCKET_IFNAME="lo")
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -97,5 +106,5 @@ def test_streams_and_graphs_of_pytorch(tmp_path):
         )
         for rank in range(2)
     ]
-    told = [rank.communicate(timeout=100)[1] for rank in ranks]
+    told = [rank.communicate(timeout=HANGS_AFTER_S)[1] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], told

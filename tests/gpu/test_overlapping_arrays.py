@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -41,7 +42,9 @@ PROGRAM = """
 def refused(fake_gpus, call: str) -> list[str]:
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2))
     asked = (sys.executable, "-c", textwrap.dedent(PROGRAM.format(call=call)))
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout.removesuffix("\n").split("|")
 

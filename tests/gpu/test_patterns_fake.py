@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from tests.gpu.fake_gpus import ROOT
+from tests.patience import HANGS_AFTER_S
 
 FILES = ("tests/gpu/test_patterns.py", "tests/gpu/test_gpu_arrays.py")
 SKIPPED = 3
@@ -16,7 +17,12 @@ SKIPPED = 3
 def test_patterns_and_arrays_pass_on_a_made_up_gpu(fake_gpus):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES]
     ran = subprocess.run(
-        command, cwd=ROOT, env=os.environ | fake_gpus(1, memory=1 << 30), capture_output=True, text=True, timeout=200
+        command,
+        cwd=ROOT,
+        env=os.environ | fake_gpus(1, memory=1 << 30),
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER_S,
     )
     assert ran.returncode == 0, ran.stdout
     passed, skipped = (int(found) for found in re.search(r"(\d+) passed, (\d+) skipped", ran.stdout).groups())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 BEGINNING = """
@@ -44,7 +45,9 @@ def told(fake_gpus, program: str, faults: str = "", **settings: str) -> str:
     """What a program prints that two ranks run, each with a GPU."""
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2, faults=faults), **settings)
     asked = (sys.executable, "-c", BEGINNING + textwrap.dedent(program))
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -196,7 +199,9 @@ def test_a_run_on_registered_memory_is_right(fake_gpus, register):
     asked = ("run", "all_gather", "-b", "8", "-e", "16M", "-f", "2048", "-n", "2", "-w", "0", "-G", "1", "-R", register)
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2))
     command = (sys.executable, "-m", "railgauge", *asked, "-g", "2", "--device", "cuda")
-    result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    result = subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     assert "# Out of bounds values : 0 OK" in result.stdout
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -47,7 +48,9 @@ with ThreadPoolExecutor(3) as pool:
 def test_one_thread_runs_operations_on_all_gpus(fake_gpus):
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(3))
     asked = (sys.executable, "-c", PROGRAM)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert (result.returncode, result.stdout) == (0, "[{6.0}, {6.0}, {6.0}]\n"), result.stderr
 
 
@@ -91,7 +94,9 @@ def test_unlike_gpus_start_as_many_blocks(fake_gpus, tmp_path):
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2))
     env |= {"FAKE_CUDA_PROCESSORS": "132 5", "FAKE_CUDA_LAUNCHES": str(tmp_path / "launches")}
     asked = (sys.executable, "-c", UNLIKE)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    result = subprocess.run(
+        asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert result.returncode == 0, result.stderr
     launches = [line.split() for line in (tmp_path / "launches").read_text().splitlines()]
     one, other = ([launch[1:3] for launch in launches if launch[0] == gpu] for gpu in "01")

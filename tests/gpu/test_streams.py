@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import clean_environment
 from tests.gpu.streams import CASES, WAYS
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 def run(fake_gpus, *asked: str, ranks: int = 2) -> subprocess.CompletedProcess:
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(ranks))
     command = (sys.executable, "-m", "tests.gpu.streams", *asked, "--ranks", str(ranks))
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
 
 
 UNLIKE = ("full_lines", "push", "copies")

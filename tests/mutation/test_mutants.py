@@ -9,6 +9,7 @@ import pytest
 from tests.mutation.__main__ import equivalent
 from tests.mutation.mutants import draw, mutants, mutated
 from tests.mutation.tree import ROOT
+from tests.patience import HANGS_AFTER_S
 
 SAMPLE = '''
 """Words."""
@@ -100,7 +101,7 @@ def test_a_folder_without_as_many_lines_gives_all_of_them(tmp_path):
 
 def test_the_command_lists_what_it_draws():
     command = [sys.executable, "-m", "tests.mutation", "--seed", "7", "--count", "3", "--list", "cli/topo"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=True)
     drawn = draw(ROOT, "cli/topo", seed=7, count=3)
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [f"{one.path}:{one.line}" for one in drawn]
 

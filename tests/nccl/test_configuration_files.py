@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from tests.nccl.library import CASES, Nccl, Ours, each_release
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.facts.sources.nccl_settings import LONGEST, name_of, pairs
 
@@ -67,7 +68,7 @@ class Home:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     made = Home(tmp_path_factory.mktemp("home"))
-    tried = subprocess.run([*made.prefix, "true"], capture_output=True, text=True, check=False, timeout=60)
+    tried = subprocess.run([*made.prefix, "true"], capture_output=True, text=True, check=False, timeout=HANGS_AFTER_S)
     if tried.returncode:
         pytest.skip(f"no /etc of its own: {tried.stderr.strip()}")
     return made

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.nccl.library import CASES, Nccl, Ours, each_release, installed
+from tests.patience import HANGS_AFTER_S
 
 NAMES = (
     "eth0", "eth1", "eth10", "ib0", "ib1", "docker0", "virbr0", "br-ab12", "veth9", "enp3s0f0np0", "bond0", "cni0",
@@ -132,7 +133,7 @@ def interfaces_of(machine):
 
 def batch(namespace, lines):
     text = "\n".join(lines) + "\n"
-    subprocess.run(["ip", "-n", namespace, "-batch", "-"], input=text, check=True, text=True, timeout=60)
+    subprocess.run(["ip", "-n", namespace, "-batch", "-"], input=text, check=True, text=True, timeout=HANGS_AFTER_S)
 
 
 def random_settings(generator):

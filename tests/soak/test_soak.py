@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 from tests.soak.footprint import SLACK, Footprint
 from tests.soak.steps import STEPS_PER_PARTS, colors, step, steps
 from tests.soak.world import WORLDS, soak
@@ -58,7 +59,7 @@ def test_a_failure_names_the_ranks_and_how_to_get_there_again():
         "--minutes",
         "0.02",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False)
     assert done.returncode == 4, done.stderr
     assert "seed 1, 2 ranks" in done.stdout
     assert "rank 1: it was still running when the time was over" in done.stdout

@@ -72,7 +72,7 @@ def test_a_prolog_keeps_the_job_off_a_broken_node(tmp_path):
     prolog = script(tmp_path / "prolog", tmp_path, machine)
     with make_hosts(1) as hosts, slurm_on(hosts, tmp_path, f"Prolog={prolog}\nPrologFlags=Alloc\n") as environ:
         job = hosts.run(
-            0, ["srun", "--no-kill", "-n1", "-t1", "--immediate=20", "echo", "ran"], env=environ, timeout=100
+            0, ["srun", "--no-kill", "-n1", "-t1", "--immediate=20", "echo", "ran"], env=environ, timeout=HANGS_AFTER_S
         )
         assert "ran" not in job.stdout
         _, why = until(lambda: node(hosts, environ, 0), lambda seen: "DRAIN" in seen[0])

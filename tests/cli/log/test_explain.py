@@ -8,6 +8,7 @@ import tarfile
 
 import pytest
 from tests.cli.command import clean_environment, command, in_process, run
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.jobs.logs import oddities
 
@@ -79,7 +80,7 @@ def test_a_log_from_stdin_has_its_verdict_on_top():
         env=clean_environment(),
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=HANGS_AFTER_S,
     )
     assert result.stdout.startswith(
         "log: 1 node (a), ranks not logged, NCCL release not logged\n\n"

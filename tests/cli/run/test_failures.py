@@ -152,7 +152,7 @@ def test_what_the_ranks_show_on_boards_is_listed_and_idle_rings_are_not_judged()
 
 
 def test_a_stalled_rank_is_named_within_the_timeout():
-    result = run("--ranks", "3", *SMALL, "--timeout", "2", "--fault", "stall:rank=1,message=1")
+    result = run("--ranks", "3", *SMALL, "--timeout", "5", "--fault", "stall:rank=1,message=1")
     assert result.returncode == 4
     assert "rank 1 did not take part" in result.stderr
     assert re.search(r"rank 1, which waits in all_reduce #\d+ for a free slot of rank 2", result.stderr)
@@ -200,7 +200,9 @@ def in_a_shell(*args, then):
     """A run with what a shell adds to it."""
     line = f"{shlex.join(command('run', 'all_reduce', *args))} {then}"
     env = clean_environment()
-    return subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(
+        ["sh", "-c", line], env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
+    )
 
 
 def test_a_lost_reader_ends_the_run():
@@ -241,7 +243,7 @@ def test_a_rank_that_was_stopped_for_a_second_goes_on():
         for number in (signal.SIGSTOP, signal.SIGCONT):
             os.kill(ranks[1], number)
             time.sleep(1)
-        out, err = launcher.communicate(timeout=60)
+        out, err = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 0, err
         row = json.loads(out)["rows"][0]
         assert [row[way]["wrong"] for way in ("out_of_place", "in_place")] == [0, 0]

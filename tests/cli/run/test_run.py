@@ -282,7 +282,9 @@ def test_the_printed_commands_run():
 
 def test_the_document_has_the_command_as_it_was_typed():
     typed = ["--ranks", "2", *SMALL, "-xNCCL_BUFFSIZE=65536"]
-    assert document(*typed)["command"] == ["run", "all_reduce", *typed, "--json"]
+    assert document(*typed, "--export", "TOKEN=hush")["command"] == [
+        *("run", "all_reduce", *typed, "--export", "TOKEN=...", "--json")
+    ]
     assert document(*SMALL, RAILGAUGE_COMMAND="{")["command"] == ["run", "all_reduce", *SMALL, "--json"]
 
 

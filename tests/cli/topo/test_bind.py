@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from tests.cli.command import clean_environment, command, railgauge
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.cli.topo.bind import binding_of
 from railgauge.topo.machine import load_machine
@@ -111,5 +112,7 @@ def test_cpus_that_are_not_all_there_are_told(tmp_path):
 def test_ranks_of_mpirun(machine):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     args = ["mpirun", "-np", "2", *command("topo", "bind", "--from", machine, "--", "sh", "-c", SHOW)]
-    done = subprocess.run(args, env=clean_environment(**root), capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run(
+        args, env=clean_environment(**root), capture_output=True, text=True, timeout=HANGS_AFTER_S, check=True
+    )
     assert sorted(done.stdout.split()) == sorted(map(str, (CPUS[0], CPUS[-1])))

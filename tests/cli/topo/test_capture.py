@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import command, in_process
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.fixtures.__main__ import load
 from railgauge.topo.facts import named_source
@@ -66,7 +67,9 @@ def test_another_name_is_a_wrong_usage(tmp_path, name):
 
 
 def test_a_capture_goes_through_a_stream():
-    sent = subprocess.run(command("topo", "capture", "-o", "/dev/stdout"), capture_output=True, timeout=50, check=True)
+    sent = subprocess.run(
+        command("topo", "capture", "-o", "/dev/stdout"), capture_output=True, timeout=HANGS_AFTER_S, check=True
+    )
     assert loads(sent.stdout, "stdout").manifest["schema"] == "railgauge/capture/1"
 
 

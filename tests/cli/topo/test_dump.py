@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import command, in_process
+from tests.patience import HANGS_AFTER_S
 
 EXPECTED = Path(__file__).parents[3] / "fixtures" / "h200x4" / "expected"
 SWITCHED = """\
@@ -45,7 +46,9 @@ def test_a_machine_comes_through_a_pipe(tmp_path, made_by, name):
     path = tmp_path / name
     assert in_process("topo", made_by, "-o", str(path)).returncode == 0
     from_stdin = command("topo", "dump", "--from", "/dev/stdin")
-    through = subprocess.run(from_stdin, input=path.read_bytes(), capture_output=True, timeout=50, check=False)
+    through = subprocess.run(
+        from_stdin, input=path.read_bytes(), capture_output=True, timeout=HANGS_AFTER_S, check=False
+    )
     assert through.returncode == 0
     assert through.stdout.startswith(b"<system ")
 

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from tests.cli.command import clean_environment, command, in_process
+from tests.patience import HANGS_AFTER_S
 from tests.topo.facts.pasted import texts
 
 COMMANDS = (
@@ -58,7 +59,7 @@ def test_folders_patterns_and_packed_files_are_as_several(tmp_path):
 def test_stdin_is_a_machine(packed):
     words = command("topo", "show", "--from", "-")
     done = subprocess.run(
-        words, input=packed(texts.LSPCI.encode()), env=clean_environment(), capture_output=True, timeout=50
+        words, input=packed(texts.LSPCI.encode()), env=clean_environment(), capture_output=True, timeout=HANGS_AFTER_S
     )
     assert b"H100" in done.stdout
 

@@ -244,7 +244,7 @@ def test_an_ssh_that_hangs_after_the_preflight_is_cut_off_and_named(tmp_path, hu
     script.chmod(0o755)
     run = [*RUN, "--launcher", "ssh", "--hosts", "127.0.0.2,127.0.0.3", "-T", "3", "--json"]
     environ = os.environ | {"RAILGAUGE_SSH": str(script), "NCCL_SOCKET_IFNAME": "lo"}
-    ran = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False)
     assert ran.returncode == 4, ran.stderr
     for node in named:
         assert f"{node} did not start its ranks within 4 s" in ran.stderr

@@ -2,6 +2,7 @@
 """What --from may name: a file, a pipe, a stream; and a clear error, without waiting for ever, for all else."""
 
 import os
+import select
 import threading
 
 import pytest
@@ -55,6 +56,23 @@ def test_a_pipe_whose_writer_is_late_is_read_whole(tmp_path, monkeypatch, patien
     writer.start()
     assert read_bytes(path, 100) == b"all of it"
     writer.join()
+
+
+def test_the_byte_by_which_a_late_writer_is_known_is_of_the_content(tmp_path, monkeypatch):
+    """It writes between the end of the wait and the look at who is there."""
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    keeper = os.open(path, os.O_RDWR)
+    real = select.select
+
+    def nothing_yet(*_):
+        monkeypatch.setattr(select, "select", real)
+        os.write(keeper, b"all of it")
+        os.close(keeper)
+        return [], [], []
+
+    monkeypatch.setattr(select, "select", nothing_yet)
+    assert read_bytes(path, 100) == b"all of it"
 
 
 def test_an_empty_file_is_an_input_error(tmp_path):

@@ -8,6 +8,7 @@ import stat
 import subprocess
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.files import output_file
@@ -154,7 +155,12 @@ cmp {tmp_path}/file {tmp_path}/before && ls {tmp_path}
 """
     python = script.replace(".venv/bin/python", os.sys.executable)
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", python], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+        ["unshare", "-rm", "sh", "-c", python],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=HANGS_AFTER_S,
+        check=False,
     )
     if done.returncode == 9 or "unshare" in done.stderr:
         pytest.skip("no mounts here")

@@ -16,6 +16,7 @@ import pytest
 from scripts import card_tables
 from tests.cli.command import clean_environment
 from tests.cli.command import in_process as railgauge
+from tests.patience import HANGS_AFTER_S
 from tests.topo.jobs.logs.excerpts import LOGS
 from tests.topo.jobs.logs.read import read
 
@@ -239,7 +240,7 @@ def test_the_version_is_told_without_cards():
         [sys.executable, "-c", script, "--version"],
         env=clean_environment(),
         capture_output=True,
-        timeout=60,
+        timeout=HANGS_AFTER_S,
         check=False,
     )
     assert done.returncode == 0

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from scripts.warnings_of_nccl import Warned, as_logged, texts_of
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.jobs.logs.catalogue import entry_of
 
@@ -31,7 +32,9 @@ def test_words_that_no_card_has_do_not_count():
 def test_a_repository_is_counted_by_tag(tmp_path):
     def git(*words):
         names = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", "-C", str(tmp_path), *names, *words], check=True, timeout=60, capture_output=True)
+        subprocess.run(
+            ["git", "-C", str(tmp_path), *names, *words], check=True, timeout=HANGS_AFTER_S, capture_output=True
+        )
 
     git("init", "-q")
     (tmp_path / "a.cc").write_text('WARN("Failed to malloc %ld bytes", n);\nWARN("Zork");\n')
@@ -43,7 +46,7 @@ def test_a_repository_is_counted_by_tag(tmp_path):
         cwd=Path(__file__).parents[4],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_AFTER_S,
         check=False,
     )
     assert done.returncode == 1  # half of them are known
