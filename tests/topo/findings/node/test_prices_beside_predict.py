@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cli.command import in_process
-from tests.topo.findings.node.cases import IB, PCI, case
+from tests.topo.findings.node.cases import IB, PCI, SEVERAL, case
 from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_down, port
 from tests.topo.predict.planned import planned
 from tests.topo.small_machines import topologies
@@ -62,7 +62,12 @@ def test_each_price_is_the_prediction_beside_the_machine_without_the_fault(fault
             assert "%" not in one.effect or NO_LOSS.match(one.effect), one.effect
             continue
         there = compared(case(name), machine, nodes=int(price["nodes"]))
-        assert one.effect == sound(there.before, there.after, ()).statement
+        stated = sound(there.before, there.after, ())
+        assert SEVERAL.sub("", one.effect) == stated.statement
+        more = compared(case(name), machine, nodes=4)
+        larger = sound(more.before, more.after, ())
+        is_apart = price["nodes"] == "2" and not larger.is_small and abs(larger.change - stated.change) >= 0.05
+        assert one.effect == stated.statement + (f"; on 4 nodes {larger.bandwidths}" if is_apart else "")
         assert float(price["new"]) < float(price["old"])
         assert SIGNED.search(one.effect)
 
@@ -88,10 +93,27 @@ def test_a_price_is_the_first_line_of_graph_predict(machine, whole, edits):
     edits = [one for one in edits if "gdr" not in one or one[6:].partition(".")[0] in nics]
     sizes = ("--policy", "nccl", "--nodes", PRICE.search(effect)["nodes"], "-b", "1G")
     said = in_process("graph", "predict", "all_reduce", "--from", f"@{whole}", *edits, *sizes).stdout
-    assert said.splitlines()[0] == effect
+    assert said.splitlines()[0] == SEVERAL.sub("", effect)
     fixed = in_process("graph", "predict", "all_reduce", "--from", f"@{machine}", "--fixed", *sizes).stdout
     price, undone = PRICE.search(effect), PRICE.search(fixed)
     assert (undone["new"], undone["old"]) == (price["old"], price["new"])
+
+
+@pytest.mark.parametrize(
+    ("machine", "least"), [("dgx-h100-nic-x8", 45), ("dgx-h100-port-down", 10), ("dgx-h100-gpu-lost", 10)]
+)
+def test_what_a_larger_job_loses_is_stated_as_graph_predict_has_it(machine, least):
+    (effect,) = {one.effect for one in alarming(load_machine(f"@{machine}"))}
+    several = SEVERAL.search(effect)
+    assert int(several["change"]) <= -least
+    options = ("--fixed", "--policy", "nccl", "--nodes", "4", "-b", "1G")
+    undone = PRICE.search(in_process("graph", "predict", "all_reduce", "--from", f"@{machine}", *options).stdout)
+    assert (undone["new"], undone["old"]) == (several["old"], several["new"])
+
+
+def test_a_fault_that_a_larger_job_feels_alike_is_priced_once():
+    (effect,) = {one.effect for one in alarming(load_machine("@dgx-h100-nvlink-down"))}
+    assert "4 nodes" not in effect
 
 
 @pytest.mark.parametrize("name", MODELS)
