@@ -2,9 +2,10 @@
 """The judge of PCIe links, by the surest evidence first.
 
 1. Its ends. It runs with fewer lanes than both ends can do: degraded; by design where the machine has no other device,
-   or all devices of the model run with as few: boards share lanes between two slots, one of which can often do more. More
-   than two that all run with half of what both ends can do are degraded: slots set up wrong. It runs at a lower speed: degraded where most devices of the model on
-   the host run faster, else at rest. The speed of a GPU's link is never held against it: it falls when the GPU rests.
+   or all devices of the model run with as few: boards share lanes between two slots, one of which can often do more.
+   More than two that all run with half of what both ends can do are degraded: slots set up wrong. It runs at a lower
+   speed: degraded where most devices of the model on the host run faster, else at rest. The speed of a GPU's link is
+   never held against it: it falls when the GPU rests.
 2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
    two, can do the same, a link that can do less is below its peers. Where another twin can do more, but not most of
    them, which of them is right stays unknown; any other is as it should be.
@@ -184,8 +185,8 @@ def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Twins:
     """The cards of one model on one host: how many there are, of how many it is known what they can do, how many run
-    with so many lanes and at such a speed, whether all run with half of what their ends can do; one that can do what most of them can, None where there is no majority; and
-    what the best of them can do.
+    with so many lanes and at such a speed, whether all run with half of what their ends can do; one that can do what
+    most of them can, None where there is no majority; and what the best of them can do.
     """
 
     cards: int

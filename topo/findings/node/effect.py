@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SIZE = 1 << 30
 PAIR, SEVERAL = 2, 4
 """Nodes that a fault is priced on, and those of a larger job."""
+ON_SEVERAL = f"; on {SEVERAL} nodes "
 APART = 0.05  # from which on another share of the bandwidth is stated
 PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
 
@@ -73,6 +74,8 @@ class Prices:
             return ""
         try:
             broken = faulty()
+            if broken.system == self._repaired.system:
+                return ""  # how it would be without the fault is unknown
             found = self._found(broken, edits, nodes)
             larger = self._found(broken, edits, SEVERAL) if nodes == PAIR else found
         except Error:
@@ -101,7 +104,7 @@ def _on_several(found: "ForecastComparison", larger: "ForecastComparison") -> st
     """What more nodes lose or gain, where that is another share; where NCCL's choice turns the sign, nothing."""
     is_alike = abs(found.change - larger.change) < APART or larger.is_small
     is_odd = (found.change > 0) is not (larger.change > 0)
-    return "" if is_alike or is_odd else f"; on {SEVERAL} nodes {larger.bandwidths}"
+    return "" if is_alike or is_odd else f"{ON_SEVERAL}{larger.bandwidths}"
 
 
 def repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:

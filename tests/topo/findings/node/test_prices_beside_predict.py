@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cli.command import in_process
 from tests.topo.findings.node.cases import IB, PCI, SEVERAL, case
-from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_down, port
+from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_between, links_down, port
 from tests.topo.predict.planned import planned
 from tests.topo.small_machines import topologies
 
@@ -109,6 +109,31 @@ def test_what_a_larger_job_loses_is_stated_as_graph_predict_has_it(machine, leas
     options = ("--fixed", "--policy", "nccl", "--nodes", "4", "-b", "1G")
     undone = PRICE.search(in_process("graph", "predict", "all_reduce", "--from", f"@{machine}", *options).stdout)
     assert (undone["new"], undone["old"]) == (several["old"], several["new"])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "drops"),
+    [
+        ("a100-4gpu", {"nvml.gpus.2.links": []}, ["GPU2-GPU0", "GPU2-GPU1", "GPU2-GPU3"]),
+        ("a100-4gpu", links_down(2, *range(12)), ["GPU2-GPU0", "GPU2-GPU1", "GPU2-GPU3"]),
+        ("dgx-1v", links_down(3, *range(6)), ["GPU3-GPU0", "GPU3-GPU1", "GPU3-GPU2", "GPU3-GPU7"]),
+    ],
+)
+def test_a_gpu_of_a_mesh_without_nvlinks_costs_what_graph_predict_says(name, changes, drops):
+    (found,) = alarming(case(name, facts=changes))
+    assert found.level == "FAIL"
+    price = PRICE.search(found.effect)
+    assert float(price["new"]) < float(price["old"]) / 10
+    options = [*(f"--drop=nvlink:{pair}" for pair in drops), "--policy", "nccl", "-b", "1G"]
+    said = PRICE.search(in_process("graph", "predict", "all_reduce", "--from", f"@{name}", *options).stdout)
+    assert (said["old"], said["new"]) == (price["old"], price["new"])
+
+
+def test_a_fault_whose_repair_is_unknown_has_no_figure():
+    both = links_down(0, *links_between("a100-4gpu", 0, 1)) | links_down(2, *links_between("a100-4gpu", 2, 3))
+    found = [one for one in alarming(case("a100-4gpu", facts=both)) if one.id == "nvlink-missing"]
+    assert found
+    assert not [one.effect for one in found if "under 1 %" in one.effect]
 
 
 def test_a_fault_that_a_larger_job_feels_alike_is_priced_once():
