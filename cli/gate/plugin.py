@@ -23,7 +23,7 @@ def npd(
     fail_on: FailOn = Level.FAIL,
     most: Annotated[
         int,
-        typer.Option("--max-length", metavar="N", min=20, help="The most characters of the line: max_output_length."),
+        typer.Option("--max-length", metavar="N", min=20, help="The most bytes of the line: max_output_length."),
     ] = MOST_LINE,
 ) -> None:
     """Print one line for node-problem-detector.
@@ -50,5 +50,5 @@ def npd(
 
 
 def _leave(line: str, most: int, status: int) -> NoReturn:
-    print(inline(line)[:most])
+    print(inline(line).encode()[:most].decode(errors="ignore"))
     raise typer.Exit(status)

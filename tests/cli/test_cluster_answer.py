@@ -111,6 +111,16 @@ def test_nodes_that_were_not_read_come_first_with_status_1_and_the_others_are_ju
     cut = (tmp_path / "gpu1.tar.gz").read_bytes()[:3000]
     for name, left in (("gpu2", b"nothing"), ("gpu3", cut), ("gpu4", cut)):
         (tmp_path / f"{name}.tar.gz").write_bytes(left)
+    report, metrics = tmp_path / "r.json", tmp_path / "r.prom"
+    options = ("-o", str(report), "-o", str(metrics))
+    in_process("cluster", "check", "--from", str(tmp_path), *options)
+    unread = [one for one in json.loads(report.read_text())["findings"] if one["message"].startswith("not read")]
+    assert {(one["subject"], one["host"]) for one in unread} == {("gpu2", "gpu2"), ("gpu[3-4]", "gpu[3-4]")}
+    for node in ("gpu2", "gpu3", "gpu4"):
+        sample = f'railgauge_finding{{id="nodes-differ",level="UNKNOWN",subject="{node}",host="{node}"}} 1'
+        assert sample in metrics.read_text().splitlines()
+    for file in (report, metrics):
+        file.unlink()
     done = in_process("cluster", "check", "--from", str(tmp_path), "--skip", "host-id-collision")
     first, second, *more = done.stdout.splitlines()
     assert first == "4 nodes: 1 clean, 3 not read: gpu[2-4]"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from railgauge.topo.compare.mesh_links import put_back
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.bandwidth import PCI_LANES_UNKNOWN
@@ -174,12 +175,17 @@ def _put_gdr(one: ElementBuilder, value: str, text: str) -> None:
 
 
 def _put_nvlinks(one: ElementBuilder, value: str, text: str) -> None:
-    """As many links to the NVSwitches as the GPU that has most of them has, or fewer."""
+    """As many links to the NVSwitches as the GPU that has most of them has, or fewer; in a mesh those that it lacks."""
     root = [one, *one.above()][-1]
     fullest = max((gpu for gpu in root.walk() if gpu.name == "gpu"), key=_switched, default=one)
     most = _switched(fullest)
+    if one.name == "gpu" and not most and value.isdecimal() and put_back(one, int(value)):
+        return
     if one.name != "gpu" or not most or not value.isdecimal() or not int(value) <= most:
-        raise UsageError(f"--set {text!r}: nvlinks needs a GPU with NVSwitches and a value up to its {most} links")
+        raise UsageError(
+            f"--set {text!r}: nvlinks needs a GPU with NVSwitches and a value up to its {most} links, "
+            "or one of a mesh whose other GPUs tell where its missing links lead"
+        )
     if int(value) > _switched(one):
         one.children = [link for link in one.children if link not in _to_switch(one)]
         for link in _to_switch(fullest):

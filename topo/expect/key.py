@@ -40,10 +40,10 @@ class Key:
 
 
 def _rate(text: str) -> str:
-    if text == DOWN:
+    if text.upper() == DOWN:
         return DOWN
     if not re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII) or float(text) > MOST:
-        raise ValueError("a number of Gb/s")
+        raise ValueError(f"a number of Gb/s, or {DOWN}")
     return f"{float(text):g}"
 
 

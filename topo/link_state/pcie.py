@@ -2,8 +2,10 @@
 """The judge of PCIe links, by the surest evidence first.
 
 1. Its ends. It runs with fewer lanes than both ends can do: degraded; by design where the machine has no other device,
-   or all devices of the model run with as few. It runs at a lower speed: degraded where most devices of the model on
-   the host run faster, else at rest. The speed of a GPU's link is never held against it: it falls when the GPU rests.
+   or all devices of the model run with as few: boards share lanes between two slots, one of which can often do more.
+   More than two that all run with half of what both ends can do are degraded: slots set up wrong. It runs at a lower
+   speed: degraded where most devices of the model on the host run faster, else at rest. The speed of a GPU's link is
+   never held against it: it falls when the GPU rests.
 2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
    two, can do the same, a link that can do less is below its peers. Where another twin can do more, but not most of
    them, which of them is right stays unknown; any other is as it should be.
@@ -37,6 +39,7 @@ class EndpointKind(StrEnum):
     OTHER = "other"
 
 
+SHARING = 2  # slots that boards split the lanes of one between
 RESTING = (EndpointKind.GPU,)  # what lowers the speed of its link whenever it rests, to save power
 
 
@@ -96,6 +99,12 @@ class PciLink:
         """Whether it runs with fewer lanes than both ends can do, None when unknown."""
         now, best = self.now or Rate(), self.ends or Rate()
         return None if now.lanes is None or best.lanes is None else now.lanes < best.lanes
+
+    @property
+    def is_half(self) -> bool:
+        """Whether it is known to run with half of the lanes that both ends can do, or fewer."""
+        now, best = self.now or Rate(), self.ends or Rate()
+        return None not in (now.lanes, best.lanes) and 2 * (now.lanes or 0) <= (best.lanes or 0)
 
     @property
     def is_card(self) -> bool:
@@ -176,14 +185,15 @@ def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Twins:
     """The cards of one model on one host: how many there are, of how many it is known what they can do, how many run
-    with so many lanes and at such a speed; one that can do what most of them can, None where there is no majority; and
-    what the best of them can do.
+    with so many lanes and at such a speed, whether all run with half of what their ends can do; one that can do what
+    most of them can, None where there is no majority; and what the best of them can do.
     """
 
     cards: int
     known: int
     lanes: Counter[int | None]
     speeds: Counter[float]
+    all_half: bool
     usual: PciLink | None
     many: int
     best: Rate
@@ -199,6 +209,7 @@ def _twins(links: Iterable[PciLink]) -> _Twins:
         known=len(known),
         lanes=Counter(card.now.lanes for card in cards if card.now),
         speeds=Counter(card.now.gt_per_s for card in cards if card.now and card.now.gt_per_s),
+        all_half=all(card.is_half for card in cards),
         usual=next(card for card in known if card.can == usual) if is_majority else None,
         many=many,
         best=max((card.can for card in known), key=lambda can: can.gbit_per_s or 0.0, default=Rate()),
@@ -225,7 +236,8 @@ def _as_it_runs(link: PciLink, twins: _Twins, *, alone: bool) -> PciState | None
     lanes = now.lanes if link.is_short else None
     held = Rate(lanes=lanes, gt_per_s=now.gt_per_s if is_slow and 2 * faster > twins.cards else None)
     if link.is_short:
-        alike = twins.cards > 1 and set(twins.lanes) == {now.lanes}
+        is_shared = twins.cards <= SHARING or not twins.all_half
+        alike = twins.cards > 1 and set(twins.lanes) == {now.lanes} and is_shared
         excuse = Excuse.ALONE if alone else Excuse.ALIKE if alike else None
         return _less(link, Reason.ENDS_LANES, excuse, held, twins.cards, twins)
     if not is_slow:

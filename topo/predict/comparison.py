@@ -37,7 +37,7 @@ class ForecastComparison:
         old, new = self.before.rows[-1], self.after.rows[-1]
         on_channels = {old.algorithm, new.algorithm} <= {Algorithm.RING, Algorithm.TREE}
         parts = [
-            f"{old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s busbw ({_percent(self.change)})",
+            self.bandwidths,
             f"bottleneck {new.limit.name}",
             *(
                 [f"channels {channels_text(self.before, old)} -> {channels_text(self.after, new)} GB/s"]
@@ -48,6 +48,12 @@ class ForecastComparison:
             *self._left_out(),
         ]
         return f"{self.after.plan.machines}-node {self.after.collective} {size_text(new.size)}: {'; '.join(parts)}"
+
+    @property
+    def bandwidths(self) -> str:
+        """Bus bandwidth before and after at the largest size, and the change."""
+        old, new = self.before.rows[-1].busbw_gb_per_s, self.after.rows[-1].busbw_gb_per_s
+        return f"{old:.3g} -> {new:.3g} GB/s busbw ({_percent(self.change)})"
 
     def _chosen(self) -> list[str]:
         """The new algorithm."""

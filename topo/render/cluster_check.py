@@ -13,7 +13,7 @@ from typing import Any
 
 from railgauge.topo.findings.cluster.causes import ClusterCause, by_cause, worst_of
 from railgauge.topo.findings.cluster.examination import Examined
-from railgauge.topo.findings.cluster.folding import Folded
+from railgauge.topo.findings.cluster.folding import Folded, of_node
 from railgauge.topo.findings.cluster.report import Report, unread_by_reason
 from railgauge.topo.findings.finding import Finding, Level, at_or_above
 from railgauge.topo.render.findings import (
@@ -167,7 +167,7 @@ def csv_text(answer: ClusterAnswer) -> str:
 
 def metric_findings(answer: ClusterAnswer) -> list[Finding]:
     """The findings of each node, with its name as their host."""
-    return [replace(one.finding, host=name) for one in answer.found for name in one.names or (one.finding.host or "",)]
+    return [of_node(one.finding, name) for one in answer.found for name in one.names or (one.finding.host or "",)]
 
 
 def verdict_counts(answer: ClusterAnswer) -> Mapping[str, int]:

@@ -12,6 +12,8 @@ from railgauge.topo.values.printable import inline
 
 FEW = 2
 """Subjects that are named of one cause."""
+CUT = "..."
+"""In ASCII: node agents count bytes."""
 LABEL_MOST = 63
 """Characters of a label's value (Kubernetes: labels and selectors)."""
 NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -42,7 +44,7 @@ def reason(findings: Sequence[Finding], most: int) -> str:
         text = "; ".join(causes[:shown]) + (f"; {rest} more" if rest else "")
         if len(text) <= most:
             return text
-    return f"{causes[0][: most - 1]}…" if causes else ""
+    return f"{causes[0][: most - len(CUT)]}{CUT}" if causes else ""
 
 
 def feature_lines(findings: Sequence[Finding], counted: Sequence[Finding], expires_s: float | None) -> list[str]:

@@ -121,3 +121,10 @@ def test_a_baseline_is_judged_at_the_same_cost(tmp_path):
     done = against(str(there), str(there), "-r", "2", "--only", "ib-errors-rising", "--json")
     found = json.loads(done.stdout)["findings"]
     assert [(one["level"], one["since"]) for one in found if one["subject"] == "mlx5_0:1"] == [("WARN", "same")]
+
+
+def test_a_price_that_larger_jobs_do_not_share_still_has_its_comparison_below():
+    done = railgauge("check", "--from", "@dgx-h100-nic-x8", "--against", "@dgx-h100")
+    assert "; on 4 nodes " in done.stdout
+    assert "    follows: WARN slower-than-before: dgx-h100: predicted: 2-node all_reduce 1 GiB: " in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line.startswith("WARN")]

@@ -35,6 +35,13 @@ def test_the_line_is_as_long_as_asked_for():
     assert re.fullmatch(r"peermem-missing dgx-a100; \d more\n", done.stdout), done.stdout
 
 
+def test_the_line_is_cut_at_bytes(tmp_path):
+    done = in_process("gate", "npd", "--from", str(tmp_path / ("é" * 40)), "--max-length", "60")
+    assert done.returncode == 2
+    assert len(done.stdout.rstrip("\n").encode()) <= 60
+    assert "\ufffd" not in done.stdout
+
+
 def test_a_rule_that_fails_is_unknown(monkeypatch):
     crash = next(rule for rule in rules.RULES if rule.id == "acs-enabled")
     monkeypatch.setattr(type(crash), "find", lambda *_: 1 / 0)

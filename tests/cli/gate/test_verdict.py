@@ -54,7 +54,7 @@ def test_components_are_those_with_findings():
     [
         (100, "gpu-lost GPU1,GPU2 +2; ib-port-down mlx5_3:1"),
         (40, "gpu-lost GPU1,GPU2 +2; 1 more"),
-        (10, "gpu-lost …"),
+        (10, "gpu-los..."),
     ],
 )
 def test_a_reason_fits(most, text):

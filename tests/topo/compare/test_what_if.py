@@ -12,6 +12,7 @@ from railgauge.topo.nccl.graph.ends import find_end
 from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import plain_paths
+from railgauge.topo.xml.tree import thaw
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,36 @@ def test_a_gpu_without_nvlinks_gets_those_of_its_siblings(dgx):
     bare = edited(dgx, ["GPU0.nvlinks=0"])
     assert nvlinks(build_system(bare), "GPU0") == {}
     assert nvlinks(build_system(edited(bare, ["GPU0.nvlinks=18"])), "GPU0") == nvlinks(build_system(dgx), "GPU0")
+
+
+@pytest.mark.parametrize(("name", "full"), [("a100-4gpu", 12), ("dgx-1v", 6)])
+def test_a_gpu_of_a_mesh_gets_the_nvlinks_that_the_others_lack_or_have_to_it(name, full):
+    whole = load_machine(f"@{name}").topology
+    system = build_system(whole)
+    cards = {system.links_of(gpu.id)[0].target: f"GPU{gpu.dev}" for gpu in system.gpus}
+    pairs = [cards[target] for target in nvlinks(system, "GPU2")]
+    cut = edited(whole, [], [f"nvlink:GPU2-{other}" for other in pairs])
+    assert nvlinks(build_system(cut), "GPU2") == {}
+    assert links(edited(cut, [f"GPU2.nvlinks={full}"])) == links(whole)
+    assert links(edited(whole, [f"GPU2.nvlinks={full}"])) == links(whole)
+    one_sided = without_links(whole, "GPU2")
+    assert links(edited(one_sided, [f"GPU2.nvlinks={full}"])) == links(whole)
+    twice = edited(cut, [], [f"nvlink:GPU0-GPU{1 if name == 'a100-4gpu' else 3}"])
+    with pytest.raises(UsageError, match="tell where its missing links lead"):
+        edited(twice, [f"GPU2.nvlinks={full}"])
+
+
+def links(topology):
+    system = build_system(topology)
+    return {gpu.id: nvlinks(system, f"GPU{gpu.dev}") for gpu in system.gpus}
+
+
+def without_links(topology, name):
+    """The topology whose GPU of that name lists no NVLinks, while others have theirs to it."""
+    root = thaw(topology.root)
+    gpu = next(one for one in root.walk() if one.name == "gpu" and f"GPU{one.get('dev')}" == name)
+    gpu.children = [one for one in gpu.children if one.name != "nvlink"]
+    return replace(topology, root=root.freeze())
 
 
 def test_a_nic_has_the_rate_that_is_set(dgx):

@@ -249,3 +249,22 @@ def test_a_command_names_the_unknown_key_once(tmp_path, monkeypatch, command):
     done = in_process(*command, "--expect", "site.toml")
     assert done.returncode == 0, done.stdout
     assert done.stderr.count("site.toml: ecc: unknown expectation 'ecc'") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"), [("dgx-h100", "dgx-h200"), ("dgx-a100", "azure-nd-h100-v5"), ("hgx-h100-8nic", "hgx-b200")]
+)
+def test_a_named_profile_of_another_model_is_not_met(name, profile):
+    assert Level.WARN in {level for level, key, _ in unmet(name, profile) if key == "model"}
+
+
+def test_what_is_not_known_names_its_key():
+    machine = replace(case("dgx-h100"), expected=given(["cuda=12,vbios=96"]))
+    said = [one.message for one in findings(ID, machine)]
+    assert [text.split(" expected")[0] for text in said if "expected (--expect)" in text] == ["cuda 12", "vbios 96"]
+
+
+def test_a_port_that_is_down_may_be_expected_in_any_case():
+    assert words(parse("rate", "7*400+1*down")) == "7*400+1*DOWN"
+    with pytest.raises(UsageError, match="a number of Gb/s, or DOWN"):
+        parse("rate", "fast")

@@ -52,6 +52,16 @@ def test_devices_that_share_lanes_alike_and_a_device_alone_have_fewer_by_design(
     assert verdicts(link(1, now=HALF)) == [(Verdict.BY_DESIGN, Reason.ENDS_LANES, Excuse.ALONE)]
 
 
+def test_more_than_two_devices_that_all_run_with_half_of_what_their_ends_can_do_are_degraded():
+    four = [link(number, now=HALF) for number in range(4)]
+    assert verdicts(*four) == [(Verdict.DEGRADED, Reason.ENDS_LANES, None)] * 4
+    by_design = (Verdict.BY_DESIGN, Reason.ENDS_LANES, Excuse.ALIKE)
+    narrow_port = link(4, now=HALF, ends=HALF)
+    assert verdicts(*four, narrow_port) == [by_design] * 4 + [GOOD]
+    twelve = Rate(gt_per_s=32.0, lanes=12)
+    assert verdicts(*[link(number, now=twelve) for number in range(4)]) == [by_design] * 4
+
+
 @pytest.mark.parametrize(
     ("kind", "slow", "found"),
     [

@@ -93,11 +93,14 @@ class KernelEvents:
         if not self.of_kernel and self.lines < SEEN_LINES:
             self.of_kernel = OF_KERNEL.search(block) is not None
         if any(hint in block for hint in HINTS):
+            line, counted = self.lines + 1, 0
             for found in MESSAGE.finditer(block):
                 begin = block.rfind(b"\n", 0, found.start()) + 1
                 stamps = SECONDS.findall(block[begin : found.start()])
                 at = int(stamps[-1]) if stamps else None
-                self._take(found, at, self.lines + block.count(b"\n", 0, begin) + 1)
+                line += block.count(b"\n", counted, begin)
+                counted = begin
+                self._take(found, at, line)
         self.lines += block.count(b"\n") + (not block.endswith(b"\n"))
 
     def facts(self) -> list[dict[str, Any]]:

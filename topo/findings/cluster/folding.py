@@ -41,9 +41,15 @@ class Folded:
 
 
 def of_nodes(finding: Finding, names: Iterable[str]) -> Folded:
-    """A finding that these nodes have."""
+    """A finding that these nodes have; one about a node itself is about all of them."""
     names = sorted(set(names), key=natural)
-    return Folded(replace(finding, host=folded(names)), tuple(names))
+    return Folded(of_node(finding, folded(names)), tuple(names))
+
+
+def of_node(finding: Finding, host: str) -> Finding:
+    """The finding as one of another host; what is about the host itself has it as its subject too."""
+    is_about_host = bool(host) and finding.subject == finding.host
+    return replace(finding, host=host, subject=host if is_about_host else finding.subject)
 
 
 def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:

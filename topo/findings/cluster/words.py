@@ -16,7 +16,8 @@ def difference_text(one: FactDifference, *, more: int = 0) -> str:
         return f"{_names(one.subject, more)} missing, {most} have {_it(more)}"
     if one.what == PRESENCE:
         return f"{_names(one.subject, more)} present, {most} do not have {_it(more)}"
-    return f"{_about(one.subject, one.what, more)}{_value(one.what, one.value)}, {most} {_plain(one.majority)}"
+    about = _about(one.subject, one.what, more, is_named=one.value is None)
+    return f"{about}{_value(one.what, one.value)}, {most} {_plain(one.majority)}"
 
 
 def split_text(one: Split, *, more: int = 0) -> str:
@@ -33,10 +34,11 @@ def _it(more: int) -> str:
     return "them" if more else "it"
 
 
-def _about(subject: Subject, what: str, more: int) -> str:
+def _about(subject: Subject, what: str, more: int, *, is_named: bool = False) -> str:
     """The text before the value: the device, and the fact unless its value shows which it is."""
     label = subject.label + (f" and {more} more" if more else "")
-    return (f"{label}: " if label else "") + (f"{what} " if what and what not in (*WORDS, MOVED, PATH_TYPE) else "")
+    shows_itself = what in (*WORDS, MOVED, PATH_TYPE) and not is_named
+    return (f"{label}: " if label else "") + (f"{what} " if what and not shows_itself else "")
 
 
 def _value(what: str, value: str | None) -> str:

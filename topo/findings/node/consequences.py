@@ -26,6 +26,7 @@ from railgauge.topo.findings.cards.rdma import NIC_LOST, VERBS_DEVICE_MISSING, V
 from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN, IB_RATE_LOW
 from railgauge.topo.findings.devices import named_devices
 from railgauge.topo.findings.finding import Finding, Level, may_hide
+from railgauge.topo.findings.node.effect import ON_SEVERAL
 from railgauge.topo.findings.xid_catalogue import LOST_XIDS, MEMORY_XIDS, NVLINK_XIDS, RECOVERY_CHANGED, REMOVED
 
 FOLLOWS_FROM = "follows_from"
@@ -99,7 +100,8 @@ def _cause(one: Finding, bad: Sequence[Finding]) -> Finding | None:
 def _breaks_device(other: Finding, one: Finding) -> bool:
     """Whether a finding is the cause of another one of the same device."""
     if one.id in COMPARING:
-        priced = bool(other.effect) and one.message.endswith(other.effect)
+        price = other.effect.partition(ON_SEVERAL)[0]
+        priced = bool(price) and one.message.endswith(price)
         same = priced or bool(named_devices(one.subject) & named_devices(other.subject))
         return same and other.id not in COMPARING
     if one.id == FABRIC_NOT_READY.id:

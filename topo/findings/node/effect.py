@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a fault costs, by the cost model of `graph predict`: an all-reduce of 1 GiB with and without it.
 
+Two nodes are a special case: NCCL's trees have no inner node then, so that NICs carry half of what they do in larger
+jobs. Where four nodes lose another share, that is stated too.
+
 The search and the model are loaded for a finding alone: a healthy machine is examined without them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from railgauge.topo.predict.forecast import Forecast
 
 SIZE = 1 << 30
+PAIR, SEVERAL = 2, 4
+"""Nodes that a fault is priced on, and those of a larger job."""
+ON_SEVERAL = f"; on {SEVERAL} nodes "
+APART = 0.05  # from which on another share of the bandwidth is stated
 PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
 
 
@@ -39,7 +46,7 @@ class Prices:
 
     @property
     def _nodes(self) -> int:
-        return 2 if self._machine.system.nets else 1
+        return PAIR if self._machine.system.nets else 1
 
     def loss(self, subject: str, *, nodes: int | None = None) -> str:
         """The predicted loss by the fault of a subject, in words where it is none or cannot be known; "" without a
@@ -47,40 +54,57 @@ class Prices:
 
         nodes: default two, or one where there is no NIC.
         """
-        count = nodes or self._nodes
-        if count > 1 and self._machine.sources.is_plugin_network:
-            return PLUGIN
         fault = next((one for one in self.repairs if one.subject == subject), NO_REPAIR)
-        try:
-            after = _forecast(repaired(self._machine, [one for one in self.repairs if one != fault]), count)
-            if count not in self._whole:
-                self._whole[count] = _forecast(repaired(self._machine, self.repairs), count)
-        except Error:
-            return ""
-        return _loss(self._whole[count], after, fault.edits)
+        others = [one for one in self.repairs if one != fault]
+        return self._between(lambda: repaired(self._machine, others), fault.edits, nodes or self._nodes)
 
     def without(self, subject: str) -> str:
         """The predicted loss of a device that the topology has and no job can use; "" without a prediction."""
-        count = self._nodes
-        if count > 1 and self._machine.sources.is_plugin_network:
+        return self._between(lambda: with_edits(self._repaired, drops=(subject,)), (subject,), self._nodes)
+
+    @cached_property
+    def _repaired(self) -> Machine:
+        return repaired(self._machine, self.repairs)
+
+    def _between(self, faulty: Callable[[], Machine], edits: tuple[str, ...], nodes: int) -> str:
+        """What the machine without faults loses by one."""
+        if nodes > 1 and self._machine.sources.is_plugin_network:
             return PLUGIN
-        whole = repaired(self._machine, self.repairs)
+        if not edits:
+            return ""
         try:
-            return _loss(_forecast(whole, count), _forecast(with_edits(whole, drops=(subject,)), count), (subject,))
+            broken = faulty()
+            if broken.system == self._repaired.system:
+                return ""  # how it would be without the fault is unknown
+            found = self._found(broken, edits, nodes)
+            larger = self._found(broken, edits, SEVERAL) if nodes == PAIR else found
         except Error:
             return ""
+        return _words(found) + _on_several(found, larger)
+
+    def _found(self, broken: Machine, edits: tuple[str, ...], nodes: int) -> "ForecastComparison":
+        from railgauge.topo.predict.comparison import ForecastComparison, no_slower
+
+        after = _forecast(broken, nodes)
+        if nodes not in self._whole:
+            self._whole[nodes] = _forecast(self._repaired, nodes)
+        return ForecastComparison(edits=edits, before=no_slower(self._whole[nodes], after), after=after)
 
 
-def _loss(before: "Forecast", after: "Forecast", edits: tuple[str, ...]) -> str:
-    from railgauge.topo.predict.comparison import ForecastComparison, no_slower, size_text
+def _words(found: "ForecastComparison") -> str:
+    from railgauge.topo.predict.comparison import size_text
 
-    if not edits:
-        return ""
-    found = ForecastComparison(edits=edits, before=no_slower(before, after), after=after)
-    row = after.rows[-1]
+    row = found.after.rows[-1]
     rest = f"({row.busbw_gb_per_s:.3g} GB/s busbw; bottleneck {row.limit.name})"
-    what = f"{after.plan.nodes}-node {after.collective} {size_text(row.size)} {rest}"
+    what = f"{found.after.plan.nodes}-node {found.after.collective} {size_text(row.size)} {rest}"
     return f"under 1 % of a {what}: other links limit it" if found.is_small else found.statement
+
+
+def _on_several(found: "ForecastComparison", larger: "ForecastComparison") -> str:
+    """What more nodes lose or gain, where that is another share; where NCCL's choice turns the sign, nothing."""
+    is_alike = abs(found.change - larger.change) < APART or larger.is_small
+    is_odd = (found.change > 0) is not (larger.change > 0)
+    return "" if is_alike or is_odd else f"{ON_SEVERAL}{larger.bandwidths}"
 
 
 def repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
@@ -109,21 +133,21 @@ def with_edits(machine: Machine, sets: Iterable[str] = (), drops: Iterable[str] 
     return replace(machine, topology=edited(machine.running, sets, drops))
 
 
-def once_fixed(machine: Machine, sets: Iterable[str], *, nodes: int = 2) -> str:
+def once_fixed(machine: Machine, sets: Iterable[str], *, nodes: int = PAIR) -> str:
     """The predicted gain from edits that fix a fault, for several such nodes; "" without a prediction or a gain.
 
     Where it gets worse, since NCCL's search finds other channels, that is not an effect of the fault.
     """
     edits = tuple(sets)
     try:
-        found = compared(machine, with_edits(machine, edits), edits, nodes=nodes)
+        fixed = with_edits(machine, edits)
+        found = compared(machine, fixed, edits, nodes=nodes)
+        larger = compared(machine, fixed, edits, nodes=SEVERAL)
     except Error:
         return ""
-    return (
-        f"once fixed, {nodes} such nodes: {found.statement}"
-        if found and found.change > 0 and not found.is_small
-        else ""
-    )
+    if not found or not larger or found.change <= 0 or found.is_small:
+        return ""
+    return f"once fixed, {nodes} such nodes: {found.statement}" + (_on_several(found, larger) if nodes == PAIR else "")
 
 
 def compared(

@@ -43,7 +43,7 @@ def _judged(facts: MachineFacts, key: str, one: Expectation) -> Iterator[Finding
         return
     there = observed(key, facts)
     if not there.values and there.why:
-        yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}); {there.why}")
+        yield RULE.unknown(key, f"{key} {words(one.value)} expected ({one.source}); {there.why}")
     elif not there.values:
         yield _unmet(key, one, "none", _level(key, one, "0"), [])
     elif isinstance(one.value, str):
@@ -61,7 +61,7 @@ def _each(facts: MachineFacts, key: str, one: Expectation, values: Mapping[str, 
     for value, devices in odd.items():
         named = [device for device in devices if device]
         if value is None:
-            yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}), not known of {_listed(named)}")
+            yield RULE.unknown(key, f"{key} {words(one.value)} expected ({one.source}), not known of {_listed(named)}")
         else:
             yield _unmet(key, one, value, _level(key, one, value), named)
 
@@ -82,7 +82,7 @@ def _seen_on_pci(facts: MachineFacts, key: str, one: Expectation) -> str:
 def _counted(key: str, one: Expectation, values: Mapping[str, str | None]) -> Iterator[Finding]:
     """Whether as many devices as expected have each value."""
     if unread := [device for device, value in values.items() if value is None]:
-        yield RULE.unknown(key, f"{words(one.value)} expected ({one.source}), not known of {_listed(unread)}")
+        yield RULE.unknown(key, f"{key} {words(one.value)} expected ({one.source}), not known of {_listed(unread)}")
         return
     wanted = dict(one.value) if not isinstance(one.value, str) else {}
     there = Counter(_kind(key, value, wanted) for value in values.values() if value is not None)

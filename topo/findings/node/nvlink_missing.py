@@ -51,10 +51,11 @@ def _one_sided(state: NvlinkState) -> Finding:
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:
-    """The missing links of GPUs on NVSwitches; of others it is unknown which ones are missing."""
-    for state in nvlink_states(machine.topology, machine.facts).values():
-        if state.is_fault and state.peer is None:
-            yield Repair(subject=state.gpu.bus_id, sets=(f"{state.gpu.bus_id}.nvlinks={state.full}",))
+    """The missing links: in a mesh as many as any GPU of the kind should have, where the others tell which."""
+    faulty = [one for one in nvlink_states(machine.topology, machine.facts).values() if one.is_fault and not one.peer]
+    for state in faulty:
+        full = max(one.full for one in faulty if one.gpu.sm == state.gpu.sm)
+        yield Repair(subject=state.gpu.bus_id, sets=(f"{state.gpu.bus_id}.nvlinks={full}",))
 
 
 RULE = Rule(card=NVLINK_MISSING, needs=(Need.NVLINKS,), concerns=has_gpus, check=_check, repairs=_repairs)

@@ -49,7 +49,8 @@ def _functions(machine: Machine) -> Iterator[Finding]:
                 relaxed_ordering=False,
             )
     if unread:
-        yield RULE.unknown(unread[0], f"Device Control of {len(unread)} NICs can be read by root only", nics=unread)
+        count = "1 NIC" if len(unread) == 1 else f"{len(unread)} NICs"
+        yield RULE.unknown(unread[0], f"Device Control of {count} can be read by root only", nics=unread)
 
 
 RULE = Rule(

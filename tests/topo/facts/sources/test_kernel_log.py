@@ -56,6 +56,24 @@ def test_messages_of_one_kind_are_one_event():
     assert event.text.startswith("pid=8")
 
 
+def test_lines_are_counted_once_however_many_messages_there_are():
+    class Block(bytes):
+        looked = 0
+
+        def count(self, what, *ends):
+            begin, end = ends or (0, len(self))
+            Block.looked += end - begin
+            return super().count(what, *ends)
+
+    lines = [f"[{n}.0] other" if n % 3 else f"[{n}.0] {FELL.replace('79', str(n % 7))}" for n in range(300)]
+    log = KernelEvents()
+    log.read(Block("\n".join(lines).encode()))
+    assert {event.code: event.last_line for event in read_events(log.facts())} == {
+        n % 7: n + 1 for n in range(0, 300, 3)
+    }
+    assert Block.looked <= 2 * len("\n".join(lines))
+
+
 def test_an_sxid_says_whether_it_is_fatal():
     fatal, other = events(
         "[131453.740743] nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",

@@ -131,7 +131,7 @@ def test_a_nic_that_is_missing_is_told_and_not_its_port_and_interface_too(four, 
 
 def test_what_could_not_be_read_is_unknown_and_not_missing(four, tmp_path):
     machine = changed(f'[files]\n"{SYSFS}/{MLX5_3}/current_link_width" = false')
-    assert beside(four, tmp_path, machine) == [f"NIC mlx5_3 ({MLX5_3}): unknown, 4 of 5 nodes x16"]
+    assert beside(four, tmp_path, machine) == [f"NIC mlx5_3 ({MLX5_3}): width unknown, 4 of 5 nodes x16"]
 
 
 def test_a_node_without_settings_recorded_lacks_none(four, tmp_path):

@@ -2,6 +2,7 @@
 """Fixtures after changes, as the rules see them, and what the rules find there."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,8 @@ from railgauge.topo.machine import Machine, recorded
 from railgauge.topo.xml import topology_file
 
 IB, NET, PCI = "/sys/class/infiniband", "/sys/class/net", "/sys/bus/pci/devices"
+SEVERAL = re.compile(r"; on 4 nodes (?P<old>[\d.]+) -> (?P<new>[\d.]+) GB/s busbw \((?P<change>[+-]\d+) %\)$")
+"""What a larger job loses, where that is another share."""
 WORSE = ("PASS", "INFO", "UNKNOWN", "WARN", "FAIL")
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from tests.cli.command import in_process
 from tests.topo.expect.test_lost import A100, DGX, HGX, MESH, NO_MODEL, gone, listed, nic_of, off_pci
-from tests.topo.findings.node.cases import IB, case, findings
+from tests.topo.findings.node.cases import IB, SEVERAL, case, findings
 
 from railgauge.topo.findings.node.effect import repaired
 from railgauge.topo.findings.node.lost_price import UNPRICED
@@ -27,8 +27,8 @@ LOST = {
 
 
 def own_name(line, named):
-    """The line with one name for the NIC that is unused."""
-    return re.sub(rf"{re.escape(named)} unused", "it unused", line)
+    """The line for two nodes with one name for the NIC that is unused."""
+    return re.sub(rf"{re.escape(named)} unused", "it unused", SEVERAL.sub("", line))
 
 
 @pytest.mark.parametrize("fault", LOST)

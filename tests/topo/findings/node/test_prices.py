@@ -94,17 +94,20 @@ def test_edits_for_the_worse_never_gain_nor_do_they_lose_when_undone(sets, nodes
 def test_the_price_of_a_fault_is_what_the_predictions_say(files, subject):
     machine = case(DGX, files=files)
     fixed = repaired(machine, repairs(machine))
-    there = compared(case(DGX), machine, nodes=2)
+    two, four = (compared(case(DGX), machine, nodes=nodes) for nodes in (2, 4))
     assert fixed.system == case(DGX).system
-    assert Prices(machine).loss(subject) == there.statement
+    price = f"{two.statement}; on 4 nodes {four.bandwidths}"
+    assert Prices(machine).loss(subject) == price
     (found,) = (one for one in check(machine, RULES) if one.id in PRICED and one.level in ("WARN", "FAIL"))
-    assert (found.subject, found.effect) == (subject, there.statement)
+    assert (found.subject, found.effect) == (subject, price)
 
 
-def test_half_the_lanes_of_a_rail_cost_a_quarter_with_nvls_tree_which_crosses_the_network_once():
+def test_half_the_lanes_of_a_rail_cost_a_quarter_on_two_nodes_whose_trees_cross_the_network_once_and_half_on_four():
     machine = case(DGX, files=narrow(RAILS["mlx5_0"], 8))
-    statement = Prices(machine).loss(RAILS["mlx5_0"])
-    assert statement == ("2-node all_reduce 1 GiB: 434 -> 332 GB/s busbw (-23 %); bottleneck mlx5_0")
+    assert Prices(machine).loss(RAILS["mlx5_0"]) == (
+        "2-node all_reduce 1 GiB: 434 -> 332 GB/s busbw (-23 %); bottleneck mlx5_0; "
+        "on 4 nodes 351 -> 181 GB/s busbw (-49 %)"
+    )
 
 
 def test_each_of_two_faults_has_its_own_price():

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cli.command import in_process
-from tests.topo.findings.node.cases import IB, PCI, case
-from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_down, port
+from tests.topo.findings.node.cases import IB, PCI, SEVERAL, case
+from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_between, links_down, port
 from tests.topo.predict.planned import planned
 from tests.topo.small_machines import topologies
 
@@ -62,7 +62,12 @@ def test_each_price_is_the_prediction_beside_the_machine_without_the_fault(fault
             assert "%" not in one.effect or NO_LOSS.match(one.effect), one.effect
             continue
         there = compared(case(name), machine, nodes=int(price["nodes"]))
-        assert one.effect == sound(there.before, there.after, ()).statement
+        stated = sound(there.before, there.after, ())
+        assert SEVERAL.sub("", one.effect) == stated.statement
+        more = compared(case(name), machine, nodes=4)
+        larger = sound(more.before, more.after, ())
+        is_apart = price["nodes"] == "2" and not larger.is_small and abs(larger.change - stated.change) >= 0.05
+        assert one.effect == stated.statement + (f"; on 4 nodes {larger.bandwidths}" if is_apart else "")
         assert float(price["new"]) < float(price["old"])
         assert SIGNED.search(one.effect)
 
@@ -88,10 +93,52 @@ def test_a_price_is_the_first_line_of_graph_predict(machine, whole, edits):
     edits = [one for one in edits if "gdr" not in one or one[6:].partition(".")[0] in nics]
     sizes = ("--policy", "nccl", "--nodes", PRICE.search(effect)["nodes"], "-b", "1G")
     said = in_process("graph", "predict", "all_reduce", "--from", f"@{whole}", *edits, *sizes).stdout
-    assert said.splitlines()[0] == effect
+    assert said.splitlines()[0] == SEVERAL.sub("", effect)
     fixed = in_process("graph", "predict", "all_reduce", "--from", f"@{machine}", "--fixed", *sizes).stdout
     price, undone = PRICE.search(effect), PRICE.search(fixed)
     assert (undone["new"], undone["old"]) == (price["old"], price["new"])
+
+
+@pytest.mark.parametrize(
+    ("machine", "least"), [("dgx-h100-nic-x8", 45), ("dgx-h100-port-down", 10), ("dgx-h100-gpu-lost", 10)]
+)
+def test_what_a_larger_job_loses_is_stated_as_graph_predict_has_it(machine, least):
+    (effect,) = {one.effect for one in alarming(load_machine(f"@{machine}"))}
+    several = SEVERAL.search(effect)
+    assert int(several["change"]) <= -least
+    options = ("--fixed", "--policy", "nccl", "--nodes", "4", "-b", "1G")
+    undone = PRICE.search(in_process("graph", "predict", "all_reduce", "--from", f"@{machine}", *options).stdout)
+    assert (undone["new"], undone["old"]) == (several["old"], several["new"])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "drops"),
+    [
+        ("a100-4gpu", {"nvml.gpus.2.links": []}, ["GPU2-GPU0", "GPU2-GPU1", "GPU2-GPU3"]),
+        ("a100-4gpu", links_down(2, *range(12)), ["GPU2-GPU0", "GPU2-GPU1", "GPU2-GPU3"]),
+        ("dgx-1v", links_down(3, *range(6)), ["GPU3-GPU0", "GPU3-GPU1", "GPU3-GPU2", "GPU3-GPU7"]),
+    ],
+)
+def test_a_gpu_of_a_mesh_without_nvlinks_costs_what_graph_predict_says(name, changes, drops):
+    (found,) = alarming(case(name, facts=changes))
+    assert found.level == "FAIL"
+    price = PRICE.search(found.effect)
+    assert float(price["new"]) < float(price["old"]) / 10
+    options = [*(f"--drop=nvlink:{pair}" for pair in drops), "--policy", "nccl", "-b", "1G"]
+    said = PRICE.search(in_process("graph", "predict", "all_reduce", "--from", f"@{name}", *options).stdout)
+    assert (said["old"], said["new"]) == (price["old"], price["new"])
+
+
+def test_a_fault_whose_repair_is_unknown_has_no_figure():
+    both = links_down(0, *links_between("a100-4gpu", 0, 1)) | links_down(2, *links_between("a100-4gpu", 2, 3))
+    found = [one for one in alarming(case("a100-4gpu", facts=both)) if one.id == "nvlink-missing"]
+    assert found
+    assert not [one.effect for one in found if "under 1 %" in one.effect]
+
+
+def test_a_fault_that_a_larger_job_feels_alike_is_priced_once():
+    (effect,) = {one.effect for one in alarming(load_machine("@dgx-h100-nvlink-down"))}
+    assert "4 nodes" not in effect
 
 
 @pytest.mark.parametrize("name", MODELS)
