@@ -2,6 +2,7 @@
 """Parts of NCCL, of its plugins and of the programs around it that report an error in a log (`log explain`)."""
 
 from railgauge.topo.findings.card import FAIL, INFO, WARN, Card, Pattern
+from railgauge.topo.findings.completions import ended_with
 
 FEWER_CHANNELS = Card(
     id="fewer-channels",
@@ -76,17 +77,17 @@ RDMA_ACCESS_REFUSED = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_INV_REQ_ERR\()?9\b|REM_INV_REQ_ERR",
+            ended_with(9),
             FAIL,
             "the peer's NIC refused a request as invalid (status 9): its memory, key or size does not fit",
         ),
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_ACCESS_ERR\()?10\b|REM_ACCESS_ERR",
+            ended_with(10),
             FAIL,
             "the peer's NIC refused access to its memory (status 10)",
         ),
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_OP_ERR\()?11\b|REM_OP_ERR",
+            ended_with(11),
             FAIL,
             "the peer's NIC could not finish an operation (status 11)",
         ),

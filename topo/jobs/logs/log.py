@@ -30,6 +30,10 @@ COMPLETION = re.compile(
     r"(?P<hca>\S+))?"
 )
 """What a line on a completion names, in 2.4 to 2.30's words."""
+CONNECTING = re.compile(
+    r"on dev (?P<hca>[^\s,:]+):\d+,.{0,200}?local GID (?P<local>[0-9a-fA-F:.]+), remote GID (?P<remote>[0-9a-fA-F:.]+)"
+)
+"""What a line on a queue pair names, since 2.24."""
 MOST_NAMES = 64
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
@@ -369,7 +373,7 @@ class Log:
         if entry is UNKNOWN_WORDS and len(self.sightings) >= MOST_MESSAGES:
             return None
         seen = self.sightings.setdefault(name, Sighting(entry, text))
-        if found := COMPLETION.search(text):
+        if found := COMPLETION.search(text) or CONNECTING.search(text):
             for key, value in found.groupdict().items():
                 if value and len(known := seen.named.setdefault(key, set())) < MOST_NAMES:
                     known.add(
