@@ -40,7 +40,7 @@ def _devices(machine: Machine) -> str:
     if facts is None:
         return _counted(_models_in(topology), _nets(topology))
     models = Counter(gpu.name or UNKNOWN_GPU for gpu in facts.gpus) or _models_in(topology)
-    none = "no GPU" if facts.no_nvml is None or facts.pci else "GPUs unknown"
+    none = "no GPU" if facts.no_nvml is None or facts.lists_pci else "GPUs unknown"
     return _counted(models, len(facts.rdma) or _nets(topology), none)
 
 

@@ -109,6 +109,12 @@ RDMA_CALL_FAILED = Card(
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
         Pattern(
+            r"(?:Unable|[Ff]ailed) to create QP|Couldn't (?:get device attribute|create (?:IB resource|CQ|QP))",
+            FAIL,
+            "an RDMA device is there, and perftest cannot make a connection's resources on it: memory may not be "
+            "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached",
+        ),
+        Pattern(
             r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",
             FAIL,
             "a NIC gives no further protection domain: too many processes or communicators have opened it",
