@@ -40,6 +40,8 @@ from railgauge.topo.facts.sources.verbs_stack import VerbsStack, read_verbs_stac
 
 LISTERS = ("lspci", "hwloc")
 """Pasted outputs that list all PCI functions."""
+BRIDGES = "0x06"
+"""What the classes of bridges begin with: where there are none, somebody has chosen lines."""
 
 
 class MachineFacts:
@@ -101,9 +103,12 @@ class MachineFacts:
 
     @property
     def lists_pci(self) -> bool:
-        """Whether these are all PCI functions: of what was pasted only lspci and hwloc list them."""
+        """Whether these are all PCI functions: of what was pasted only lspci and hwloc list them, with bridges."""
         pasted: tuple[str, ...] = getattr(self.reader, "pasted", ())
-        return bool(self.pci) and (not pasted or any(tool.startswith(LISTERS) for tool in pasted))
+        if not pasted:
+            return bool(self.pci)
+        bridges = any((one.pci_class or "").startswith(BRIDGES) for one in self.pci)
+        return bridges and any(tool.startswith(LISTERS) for tool in pasted)
 
     @cached_property
     def gpus(self) -> tuple[NvmlGpu, ...]:

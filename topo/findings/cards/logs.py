@@ -151,7 +151,7 @@ JOB_FAILED = Card(
             follows=True,
         ),
         Pattern(
-            r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError"
+            r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error (?:in:|\S+:\d+ ')|NCCL(?:Backend)?Error|DistBackendError"
             r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"

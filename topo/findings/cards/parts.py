@@ -194,6 +194,12 @@ PLUGIN_FAILED = Card(
     ),
     patterns=(
         Pattern(
+            r"\bnic \d+, [\w.-]+, .*ctrl timeout cnt \d+",
+            WARN,
+            "GPUDirect-TCPX waits for a peer that does not send: usual while the other ranks still start, else that "
+            "rank's own log says why",
+        ),
+        Pattern(
             r"FI_OPT_EFA_\w+.*not supported",
             FAIL,
             "the plugin asks for what this libfabric does not know: both have to be of one EFA installer, and no "

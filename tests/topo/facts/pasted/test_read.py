@@ -52,6 +52,17 @@ def test_names_of_interfaces_tell_no_other_pci_devices():
     assert facts(texts.LSPCI).lists_pci
 
 
+def test_lines_of_lspci_that_somebody_chose_are_not_all_devices():
+    nics = "01:00.0 Network controller: Mellanox Technologies MT27500 Family [ConnectX-3]\n"
+    assert "GPUs unknown, 1 NIC" in machine_header(machine(nics), "x")
+    assert levels(nics)["nic-lost"] == {"UNKNOWN"}
+
+
+def test_gpus_alone_tell_no_number_of_nics():
+    assert "NICs unknown" in machine_header(machine(texts.SMI), "x")
+    assert "NICs unknown" not in machine_header(machine(texts.SMI, texts.TOPO_M), "x")
+
+
 def test_text_without_any_of_the_outputs_is_bad_input():
     with pytest.raises(InputError, match="neither a topology file, a capture nor output of nvidia-smi"):
         read([("notes.txt", b"GPU 3 looks bad\n")])
