@@ -33,10 +33,11 @@ class HorovodStalls:
         before = len(self._waited)
         for begin in lines_saying(TELLING, block):
             end = block.find(b"\n", begin) + 1 or len(block)
-            if found := MISSING.search(block[begin : min(end, begin + LONGEST)]):
+            line = block[begin : min(end, begin + LONGEST)]
+            if found := MISSING.search(line):
                 for rank in found[2].split(b","):
                     self._add(int(rank), found[1])
-            while found := STALLED.match(block, end):
+            while TELLING[0] in line and (found := STALLED.match(block, end)):
                 self._add(int(found[1]), found[2])
                 end = found.end()
         return len(self._waited) > before
