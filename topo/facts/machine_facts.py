@@ -38,6 +38,11 @@ from railgauge.topo.facts.sources.sysfs_interfaces import SysfsInterface, read_i
 from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
 from railgauge.topo.facts.sources.verbs_stack import VerbsStack, read_verbs_stack
 
+LISTERS = ("lspci", "hwloc")
+"""Pasted outputs that list all PCI functions."""
+BRIDGES = "0x06"
+"""What the classes of bridges begin with: where there are none, somebody has chosen lines."""
+
 
 class MachineFacts:
     """The sources of one machine. A part that it lacks is empty; what cannot be read is None in its record, with the
@@ -95,6 +100,15 @@ class MachineFacts:
     def pci(self) -> tuple[PciFunction, ...]:
         """PCI functions in the order of their bus ids."""
         return read_functions(self.reader)
+
+    @property
+    def lists_pci(self) -> bool:
+        """Whether these are all PCI functions: of what was pasted only lspci and hwloc list them, with bridges."""
+        pasted: tuple[str, ...] = getattr(self.reader, "pasted", ())
+        if not pasted:
+            return bool(self.pci)
+        bridges = any((one.pci_class or "").startswith(BRIDGES) for one in self.pci)
+        return bridges and any(tool.startswith(LISTERS) for tool in pasted)
 
     @cached_property
     def gpus(self) -> tuple[NvmlGpu, ...]:

@@ -40,13 +40,21 @@ def _devices(machine: Machine) -> str:
     if facts is None:
         return _counted(_models_in(topology), _nets(topology))
     models = Counter(gpu.name or UNKNOWN_GPU for gpu in facts.gpus) or _models_in(topology)
-    none = "no GPU" if facts.no_nvml is None or facts.pci else "GPUs unknown"
-    return _counted(models, len(facts.rdma) or _nets(topology), none)
+    none = "no GPU" if facts.no_nvml is None or facts.lists_pci else "GPUs unknown"
+    nics = len(facts.rdma) or _nets(topology)
+    return _counted(models, nics if nics or not _of_gpus_alone(facts) else None, none)
 
 
-def _counted(models: Mapping[str, int], nics: int, none: str = "no GPU") -> str:
+def _of_gpus_alone(facts: MachineFacts) -> bool:
+    """Whether what was pasted lists GPUs, and no other devices."""
+    pasted: tuple[str, ...] = getattr(facts.reader, "pasted", ())
+    gpus_alone = all(tool.startswith("nvidia-smi") and tool != "nvidia-smi topo -m" for tool in pasted)
+    return bool(pasted) and gpus_alone and not facts.lists_pci
+
+
+def _counted(models: Mapping[str, int], nics: int | None, none: str = "no GPU") -> str:
     gpus = [f"{count} x {model}" for model, count in models.items()] or [none]
-    return ", ".join([*gpus, f"{nics} NIC{'' if nics == 1 else 's'}"])
+    return ", ".join([*gpus, "NICs unknown" if nics is None else f"{nics} NIC{'' if nics == 1 else 's'}"])
 
 
 def _models_in(topology: Topology) -> Mapping[str, int]:

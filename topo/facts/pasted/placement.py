@@ -54,15 +54,21 @@ def numa_numbers(matrix: SmiMatrix) -> dict[str, int]:
     return found
 
 
+def _cores(matrix: SmiMatrix) -> dict[str, str]:
+    """The cores next to each row that says some: drivers before 2021 say no NUMA node."""
+    return {row: cpus for row, (cpus, _, _) in matrix.affinities.items() if cpus[:1].isdecimal()}
+
+
 def place(matrix: SmiMatrix, bus_ids: Mapping[str, str]) -> tuple[PastedPlace, ...]:
     """Every device of the matrix in its place, but for GPUs of which it says none; `bus_ids` are those that are known
     otherwise.
     """
     devices = sorted(matrix.columns, key=lambda name: (not is_gpu(name), natural(name)))
     known, numbers = letters(matrix), numa_numbers(matrix)
-    devices = [one for one in devices if not is_gpu(one) or one in numbers or _is_related(one, known)]
+    cores = _cores(matrix)
+    devices = [one for one in devices if not is_gpu(one) or one in {**numbers, **cores} or _is_related(one, known)]
     groups = {level: _groups(devices, known, LEVELS[: at + 1]) for at, level in enumerate(LEVELS)}
-    groups["NODE"] = _numa_groups(groups["NODE"], known, numbers)
+    groups["NODE"] = _numa_groups(groups["NODE"], known, numbers, cores)
     return _Planting(groups, numbers, bus_ids).places
 
 
@@ -88,16 +94,20 @@ def _joined(groups: list[list[str]], pairs: Iterable[tuple[str, str]]) -> list[l
 
 
 def _numa_groups(
-    groups: list[list[str]], known: Mapping[tuple[str, str], str], numbers: Mapping[str, int]
+    groups: list[list[str]],
+    known: Mapping[tuple[str, str], str],
+    numbers: Mapping[str, int],
+    cores: Mapping[str, str],
 ) -> list[list[str]]:
-    """The NUMA nodes: groups of one number are one; of the others, those that nothing holds apart from another join the
-    one with the fewest GPUs.
+    """The NUMA nodes: groups of one number, or without numbers of the same cores, are one; of the others, those that
+    nothing holds apart from another join the one with the fewest GPUs.
     """
-    first: dict[int, str] = {}
-    same = [(device, first.setdefault(number, device)) for device, number in numbers.items()]
-    groups = _joined(groups, same)
     apart = {pair for pair, letter in known.items() if letter == "SYS"}
-    settled = [group for group in groups if any(device in numbers for device in group)]
+    first: dict[int | str, str] = {}
+    said: Mapping[str, int | str] = numbers or cores
+    same = [(device, first.setdefault(where, device)) for device, where in said.items()]
+    groups = _joined(groups, [pair for pair in same if numbers or pair not in apart])
+    settled = [group for group in groups if any(device in said for device in group)]
     for group in groups:
         if group in settled:
             continue

@@ -61,7 +61,8 @@ CUDA_START_FAILED = Card(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|46)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
             r"|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
-            r"|Found no NVIDIA driver|could not select device driver|Cannot re-initialize CUDA in forked",
+            r"|Found no NVIDIA driver|No CUDA runtime is found|no GPUs found!"
+            r"|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),

@@ -47,7 +47,11 @@ NODES_DIFFER = Card(
         "slowest rank, and NICs or MTUs that do not match end in hangs. It takes several nodes to see: railgauge "
         "cluster check, cluster dump, or the logs of all ranks."
     ),
-    remedy="make the nodes equal (driver, NCCL release, NCCL_* settings, NICs), or run jobs on those that are",
+    remedy=(
+        "make the nodes equal (driver, NCCL release, NCCL_* settings, NICs), or run jobs on those that are; where "
+        "ranks disagree on a collective or a model, the program has to call the same on all (uneven data, branches, "
+        "checkpoints)"
+    ),
     sure="railgauge topo diff NODE-A.tar.zst NODE-B.tar.zst",
     passes="the nodes are equal",
     reads=("captures of all nodes",),
@@ -60,12 +64,17 @@ NODES_DIFFER = Card(
     patterns=(
         Pattern(
             r"[Cc]ollective mismatch|[Mm]ismatched collective|(?<!received )\b\d+ bytes instead of \d+"
-            r"|posted incorrect receive info|symmetric registration check failed|mismatch between collectives on ranks"
-            r"|same model across all ranks",
+            r"|posted incorrect receive info|symmetric registration check failed|mismatch between collectives on ranks",
             FAIL,
             "ranks disagree on the size of a collective: they call different collectives, sizes or types, or in "
             "another "
             "order",
+        ),
+        Pattern(
+            r"same model across all ranks|verifies param shape|params? shapes? .* across (?:ranks|processes)",
+            FAIL,
+            "ranks disagree on the model: it has other parameters on one of them, which read another configuration or "
+            "checkpoint, or failed to read it",
         ),
         Pattern(
             r"[Mm]essage truncated : received \d+ bytes",

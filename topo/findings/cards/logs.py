@@ -145,13 +145,13 @@ JOB_FAILED = Card(
     patterns=(
         Pattern(
             r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|exit(?:ed with)? code:? 139\b"
-            r"|exited on signal 11\b|Caught signal 11|Segmentation fault",
+            r"|exited on signal 11\b|Caught signal 11|Segmentation fault|\*\*\* SIGSEGV received",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
             follows=True,
         ),
         Pattern(
-            r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error in:|NCCL(?:Backend)?Error|DistBackendError"
+            r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error (?:in:|\S+:\d+ ')|NCCL(?:Backend)?Error|DistBackendError"
             r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"

@@ -2,6 +2,7 @@
 """The network between nodes: hosts, interfaces, addresses, routes and firewalls."""
 
 from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+from railgauge.topo.findings.completions import ended_with
 
 HOST_ID_COLLISION = Card(
     id="host-id-collision",
@@ -140,13 +141,12 @@ RAIL_UNREACHABLE = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_RETRY_EXC_ERR\()?12\b|RETRY_EXC_ERR"
-            r"|[Tt]ransport retry count(?:er)? exceeded",
+            ended_with(12) + r"|[Tt]ransport retry count(?:er)? exceeded",
             FAIL,
             "a NIC's messages were not acknowledged (status 12): its peer is not reachable, or packets are lost",
         ),
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_WR_FLUSH_ERR\()?5\b|WR_FLUSH_ERR",
+            ended_with(5),
             FAIL,
             "a NIC dropped what was queued (status 5), because the connection had failed: the cause is an earlier "
             "error, or NICs "
@@ -158,6 +158,11 @@ RAIL_UNREACHABLE = Card(
             r"|ibv_create_ah\b.*failed|[Uu]nable to create ah\b",
             FAIL,
             "a NIC has no route to the GID of its peer",
+        ),
+        Pattern(
+            r"ibv_modify_qp failed.*(?:timed out|\b110\b).*remote GID ::ffff:",
+            FAIL,
+            "nothing answers at a peer's RDMA address, though both ends have one: another subnet, cable or VLAN",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/2013", "https://github.com/NVIDIA/nccl/issues/1933"),
@@ -230,12 +235,20 @@ PORTS_BLOCKED = Card(
         ),
         Pattern(
             r"[Gg]loo.*(?:[Cc]onnect timeout|connect.*refused)|UCX +ERROR.*(?:refused|No route|timed out)"
-            r"|Connect to \S+<\d+> failed|to the C10d store has failed|failed to TCP connect to a peer MPI"
+            r"|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
             r"|processes are unable to reach each other|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|ssh: connect to host .*(?:refused|timed out|No route)",
             FAIL,
             "a rank cannot connect to another one's port",
             general=1,
+        ),
+        Pattern(
+            r"to the C10d store has failed",
+            FAIL,
+            "a rank does not reach the job's store on the first node: it cannot connect, or the process that held the "
+            "store has ended, such as another job's that used the same port",
+            general=1,
+            follows=True,
         ),
     ),
     links=("https://github.com/sgl-project/sglang/issues/3820", "https://github.com/NVIDIA/nccl-tests/issues/162"),

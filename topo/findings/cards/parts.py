@@ -2,6 +2,7 @@
 """Parts of NCCL, of its plugins and of the programs around it that report an error in a log (`log explain`)."""
 
 from railgauge.topo.findings.card import FAIL, INFO, WARN, Card, Pattern
+from railgauge.topo.findings.completions import ended_with
 
 FEWER_CHANNELS = Card(
     id="fewer-channels",
@@ -76,17 +77,17 @@ RDMA_ACCESS_REFUSED = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_INV_REQ_ERR\()?9\b|REM_INV_REQ_ERR",
+            ended_with(9),
             FAIL,
             "the peer's NIC refused a request as invalid (status 9): its memory, key or size does not fit",
         ),
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_ACCESS_ERR\()?10\b|REM_ACCESS_ERR",
+            ended_with(10),
             FAIL,
             "the peer's NIC refused access to its memory (status 10)",
         ),
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_REM_OP_ERR\()?11\b|REM_OP_ERR",
+            ended_with(11),
             FAIL,
             "the peer's NIC could not finish an operation (status 11)",
         ),
@@ -107,6 +108,12 @@ RDMA_CALL_FAILED = Card(
     sure="ibv_devinfo -v in the container; ib_write_bw between the same two NICs",
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
+        Pattern(
+            r"(?:Unable|[Ff]ailed) to create QP|Couldn't (?:get device attribute|create (?:IB resource|CQ|QP))",
+            FAIL,
+            "an RDMA device is there, and perftest cannot make a connection's resources on it: memory may not be "
+            "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached",
+        ),
         Pattern(
             r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",
             FAIL,
@@ -186,6 +193,12 @@ PLUGIN_FAILED = Card(
         "argument",
     ),
     patterns=(
+        Pattern(
+            r"\bnic \d+, [\w.-]+, .*ctrl timeout cnt \d+",
+            WARN,
+            "GPUDirect-TCPX waits for a peer that does not send: usual while the other ranks still start, else that "
+            "rank's own log says why",
+        ),
         Pattern(
             r"FI_OPT_EFA_\w+.*not supported",
             FAIL,

@@ -2,6 +2,7 @@
 """PCIe: links, switches and what the root complex does with traffic between devices."""
 
 from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+from railgauge.topo.findings.completions import ended_with
 
 PCIE_LINK_DEGRADED = Card(
     id="pcie-link-degraded",
@@ -45,7 +46,7 @@ ACS_ENABLED = Card(
     ),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_LOC_PROT_ERR\()?4\b|LOC_PROT_ERR",
+            ended_with(4),
             FAIL,
             "a NIC was not allowed to access memory (status 4, local protection error), often because of PCIe ACS",
         ),

@@ -2,6 +2,7 @@
 """RDMA ports: their state, rate, errors, MTU and GIDs."""
 
 from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
+from railgauge.topo.findings.completions import ended_with
 
 IB_PORT_DOWN = Card(
     id="ib-port-down",
@@ -65,12 +66,13 @@ IB_ERRORS_RISING = Card(
     shared_with=("rail-unreachable", "ib-port-down"),
     patterns=(
         Pattern(
-            r"Got completion.*(?:error |status=)(?:IBV_WC_RNR_RETRY_EXC_ERR\()?13\b|RNR_RETRY_EXC",
+            ended_with(13),
             FAIL,
             "a NIC's peer had no receive posted (status 13, RNR): the other rank stands still or has ended",
         ),
         Pattern(
-            r"Got completion|Unsupported completion status|ibv_poll_cq",
+            r"Got completion|Unsupported completion status|ibv_poll_cq|completion with error: \w|\bFailed status \d"
+            r"|ib_mlx5_log\.c:\d+ +(?!.*\bQP )",
             FAIL,
             "a NIC ended an operation with an error",
             general=1,
@@ -104,8 +106,17 @@ MTU_MISMATCH = Card(
     shows=(
         "NCCL WARN Call to ibv_modify_qp failed with error Invalid argument",
         "NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
+        "NCCL WARN NET/IB: Got completion from peer 10.0.0.4<50396> with status=IBV_WC_LOC_LEN_ERR(1) opcode=128",
     ),
     shared_with=("gid-index-invalid", "rail-unreachable"),
+    patterns=(
+        Pattern(
+            ended_with(1),
+            FAIL,
+            "a message was longer than a NIC expected (status 1, local length error): mostly the two ends have "
+            "different MTUs, which NCCL does not adjust",
+        ),
+    ),
     links=("https://github.com/NVIDIA/nccl/issues/1814", "https://github.com/NVIDIA/nccl/issues/1405"),
 )
 GID_INDEX_INVALID = Card(
@@ -136,7 +147,7 @@ GID_INDEX_INVALID = Card(
     shared_with=("rail-unreachable",),
     patterns=(
         Pattern(
-            r"ibv_modify_qp failed.*(?:timed out|\b110\b)",
+            r"ibv_modify_qp failed.*(?:timed out|\b110\b)(?!.*remote GID ::ffff:)",
             FAIL,
             "two NICs cannot reach each other by the GIDs that were chosen: nothing answers at the peer's address",
         ),

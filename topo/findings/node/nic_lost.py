@@ -16,6 +16,9 @@ from railgauge.topo.machine import Machine
 
 def _check(machine: Machine) -> Iterator[Finding]:
     facts, prices = machine.sources.of_all_gpus, Prices(machine)
+    if not facts.lists_pci:
+        yield RULE.unknown("PCI", "the PCI devices beside those named are not in the output")
+        return
     for one in lost_nics(facts):
         if one.sure:
             effect = prices.loss(one.subject) or f"{RULE.card.effect}; {UNPRICED}"

@@ -53,6 +53,10 @@ UNKNOWN_RANKS = re.compile(r"(?:The unknown ranks: |Rank )((?:\d{1,7},?)+)(?: ha
 RANK = re.compile(
     r"Rank (\d{1,7})(?: (.*?))? -- (?:GPU \S+(?: \(NVML \d+\))? managed by (process \d+) on node (\S+)|\[)"
 )
+RANK_ALONE = re.compile(
+    r"Rank (\d{1,7}) (has (?:launched up to operation \d{1,19}|not launched any operations|status [A-Z]+))()()$"
+)
+"""As people quote it, without its process."""
 RANK_AT = re.compile(r"has (?:launched up to operation (\d{1,19})|not launched any operations)$")
 RANK_IS = re.compile(r"has status ([A-Z]+)$")
 RANK_REPORTS = re.compile(r"reported (.+)$")
@@ -91,6 +95,7 @@ class RasText:
         self._before = ""
         self._errors: dict[str, tuple[str, str]] = {}  # by group: of how many communicators, and which
         self._problem: Complaint | None = None
+        self._group_of_comm = ""
 
     def read(self, lines: Iterable[str]) -> None:
         """Take in all lines."""
@@ -146,7 +151,7 @@ class RasText:
         self._settle()
         name = f"0x{int(found[2], 16):x}"
         size, nodes = self._groups.get(found[1], (None, None))
-        self._errors.pop(found[1], None)
+        self._group_of_comm = found[1]
         self._comm = self._scene.communicator(name, SOURCE, JobCommunicator(name, size=size, node_count=nodes))
         self._section = found[3]
 
@@ -169,7 +174,7 @@ class RasText:
             self._told(found[2], int(found[1]))
         elif found := RANKS_REPORT.match(line):
             self._value = found[1]
-        elif found := RANK.match(line):
+        elif found := RANK.match(line) or RANK_ALONE.match(line):
             self._rank(comm, int(found[1]), found)
 
     def _told(self, value: str, ranks: int) -> None:
@@ -204,6 +209,8 @@ class RasText:
     def _settle(self) -> None:
         """Give the ranks their facts from the lines since the last blank one."""
         comm, values, lane = self._comm, self._values, self._lane
+        if comm and (values.told or comm.status or comm.trouble or self._problem):
+            self._errors.pop(self._group_of_comm, None)  # the details are there
         self._values, self._lane, self._value = _Values(), None, ""
         if self._problem:
             self._scene.complaints[self._problem] = None

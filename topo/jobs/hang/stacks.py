@@ -84,7 +84,7 @@ WATCHES = re.compile(
     r"|Reducer::\w*[Ll]oop|progress_engine|opal_progress_thread"
 )
 """Calls of threads of the libraries themselves, which always run."""
-GPU_WAIT = re.compile(r"(?:cu(?:da)?|hip)\w*Synchronize\w*|synchronize")
+GPU_WAIT = re.compile(r"(?:cu(?:da)?|hip)\w*(?:Synchronize|StreamQuery|EventQuery)\w*|\w*StreamSynchronize|synchronize")
 MOST_FRAMES, MOST_THREADS, MOST_PROCESSES = 512, 512, 1 << 16
 MOST_OPEN = 1 << 20
 """Frames that are kept of processes whose lines are mixed, until the end of the file."""
@@ -212,7 +212,8 @@ def _call(frames: list[_Frame]) -> tuple[str, str]:
             operation = _operation(frame.name) or operation or (frame.name if LIBRARY.fullmatch(frame.name) else "")
         elif not at and frame.file.endswith(".py") and "torch/" not in frame.file:
             at = frame.where
-    return operation, at or ("" if operation else frames[0].where)
+    own = next((frame for frame in frames if frame.line or GPU_WAIT.fullmatch(frame.name)), frames[0])
+    return operation, at or ("" if operation else own.where)
 
 
 def _operation(name: str) -> str:

@@ -52,7 +52,7 @@ def _words(text: str) -> re.Pattern[str]:
 
 RANK_IN_JOB = re.compile(r"\[(?:rank|default)(\d{1,7})\]:")
 WHO = _words(
-    r"\[(?:PG (?:ID \d{1,9} PG GUID )?(?P<group>[^\s(\]]{1,128}?) (?:\((?P<about>[^)]{0,128})\))? )?"
+    r"\[(?:PG (?:ID \d{1,9} PG GUID )?(?P<group>[^\s(\]]{0,128}?) (?:\((?P<about>[^)]{0,128})\))? )?"
     r"Rank (?P<rank>\d{1,7})\]"
 )
 GIVEN_UP = _words(
@@ -96,11 +96,12 @@ COALESCED = "coalesced"
 
 
 class _Who(NamedTuple):
-    """Who speaks. rank: in the job, -1 if unknown; group: its process group, "" if unknown."""
+    """Who speaks. rank: in the job, else in its group (of_group), -1 if unknown; group: "" if unknown."""
 
     rank: int
     group: str
     about: str
+    of_group: bool
 
 
 @dataclass(slots=True)
@@ -121,6 +122,7 @@ class Watchdogs:
         self._given_up: dict[tuple[int, int], Call] = {}  # by rank and number: its group comes later
         self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat
         self._heard: dict[int, None] = {}
+        self._of_groups = True  # all that spoke gave their rank in their group
         self._rest = b""
 
     def read(self, block: bytes) -> bool:
@@ -146,7 +148,9 @@ class Watchdogs:
             key = (next(iter(alike)) if len(alike) == 1 else UNNAMED), rank
             self._standings.setdefault(key, _Standing(about=self._about(key[0]))).stuck = call
         for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
-            _put_standing(scene, group, rank, standing, job_size)
+            comm = _put_standing(scene, group, rank, standing, job_size)
+            if comm and group == UNNAMED and self._of_groups:
+                comm.at_least = max(comm.at_least, rank + 1)  # groups number their ranks from 0
         scene.asleep |= self._asleep
         known = {rank for (_, rank), one in self._standings.items() if one.stuck or one.completed is not None}
         if heard := sorted(self._heard.keys() - known):
@@ -184,6 +188,7 @@ class Watchdogs:
                 who = _who(text, found)
                 if (found[end] or not whole) and who.rank >= 0:
                     told = True
+                    self._of_groups = self._of_groups and who.of_group
                     take(text, found, who)
         return told
 
@@ -254,18 +259,22 @@ def _joined(lines: list[bytes]) -> str:
     return "".join(f"\n{text}" if HEADER.match(text) else text for text in map(_text, lines))
 
 
-def _put_standing(scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None) -> None:
+def _put_standing(
+    scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None
+) -> JobCommunicator | None:
+    """Put it into the scene; the process group, where its standing is known."""
     call = standing.stuck
     if call and call.name in ("send", "recv"):
         scene.note(f"the watchdog of rank {rank} gave up on {call.name} #{call.number}")
-        return
+        return None
     if call is None and standing.completed is None:
-        return
+        return None
     comm = _group_of(scene, group, rank, standing, job_size)
     completed = call.number - 1 if call else standing.completed
     track = Track(max(standing.enqueued, call.number if call else 0), completed, {call.number: call} if call else {})
     if not comm.lane().put(rank, track):
         scene.note(f"{comm.title}: the sources disagree on the operation of rank {rank}")
+    return comm
 
 
 def _group_of(scene: JobState, group: str, rank: int, standing: _Standing, job_size: int | None) -> JobCommunicator:
@@ -303,7 +312,8 @@ def _who(text: str, found: re.Match[str]) -> _Who:
     said = list(WHO.finditer(text, begin, found.start()))
     in_job = RANK_IN_JOB.findall(text, begin, found.start())
     rank = int(in_job[-1]) if in_job else int(said[-1]["rank"]) if said else -1
-    return _Who(rank, (said and said[-1]["group"]) or "", one_line((said and said[-1]["about"]) or ""))
+    group, about = (said[-1]["group"] or "", said[-1]["about"] or "") if said else ("", "")
+    return _Who(rank, group, one_line(about), not in_job)
 
 
 def _since(text: str, ran_ms: int) -> str:

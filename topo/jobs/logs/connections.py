@@ -30,6 +30,8 @@ ALONE = re.compile(rb"([^:]*):[\d:]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]*
 """The same, faster: it is right where it is found as often as there are lines. Before the host more may stand."""
 HOST = re.compile(r"[^\s\]:,]*$")
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
+BY_TCP = ("NET/Socket", "NET/FastSocket", "NET/GPUDirectTCPX", "NET/FasTrak")
+"""Networks without RDMA: NCCL's own sockets, and plugins of Google Cloud."""
 GDR = "/GDRDMA"
 
 

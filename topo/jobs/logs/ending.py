@@ -12,11 +12,18 @@ MOST_ENDINGS = 1 << 10  # files whose ends are kept
 WORDS = re.compile("[A-Za-z]")
 NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:: *\S|$)")
 """An exception by its name, as Python, C++ and Java print it."""
+OF_OTHERS = re.compile(
+    r"(?:^|[\s\].])(?:\w*(?:Runtime|Connection\w*|BrokenPipe|Timeout|Timedout|Dist\w+|Rendezvous\w+|NCCL\w*|Nccl\w+|nccl\w+"
+    r"|ChildFailed|ProcessRaised|ProcessExited|CalledProcess|RayTask|RayActor|ActorDied|WorkerCrashed|EngineDead\w*|Internal"
+    r"|Xla\w+|HorovodInternal|Accelerator|EOF|Keyboard\w*|BrokenProcessPool|Peer\w*|Worker\w*|Signal\w*|CUDA\w*|Cuda\w*)"
+    r"(?:Error|Exception))\b"
+)
+"""Exceptions by which a program also reports that another rank, a library or a device failed."""
 OTHER = re.compile(
     r"Traceback \(most recent|Segmentation fault|core dumped|\bAborted\b|\bKilled\b|OOMKilled|terminate called"
     r"|[Ee]xit(?:ed|ing)?(?: ?with)?(?: a)?(?: non-?zero)?(?: exit)?(?: ?status| ?code| ?value)? *[:=]? *\(?-?[1-9]"
     r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\bE[0-9]{4} [0-9:.]+|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT|CANCELLED"
-    r"|exited on signal|Signal: \w|non-zero status:? [1-9]|not enough slots"
+    r"|exited on signal|Signal: \w|non-zero exit code|non-zero status:? [1-9]|not enough slots"
     r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
@@ -24,6 +31,7 @@ OTHER = re.compile(
     r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: +\S|[Cc]rashed|[Uu]nhandled exception|\bhas failed\b"
     r"|[Uu]nable to (?:connect|run|launch)"
 )
+OWN = re.compile(r"(?:^|[\]:|>)] )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
 TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")
 """Of several errors these name a cause; others sum up."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
@@ -37,6 +45,11 @@ WELL = re.compile(
     r"|# Avg bus bandwidth"
 )
 """The last line of a program that ended well, whatever it reported before."""
+
+
+def is_own(text: str) -> bool:
+    """Whether a line is an exception of the program itself, as Python prints it at the end of a traceback."""
+    return bool(OWN.search(text)) and not OF_OTHERS.search(text)
 
 
 def error_at_end(tail: bytes) -> str:

@@ -24,6 +24,8 @@ from railgauge.topo.jobs.logs.order import in_time
 from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.words import named
 
+OWN_ERROR = "the program"
+SUMS_UP = re.compile(r"terminate called|non-zero exit code")
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
@@ -75,14 +77,23 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     worst = next(iter(of_driver), None)
     faulty = Cause(worst.id, worst.subject) if worst else None
     cause = _as_cause(first) if first and (worst is None or worst.level is not Level.FAIL) else faulty
+    own = next(iter(log.exceptions), "") if cause is None and sightings and ends else ""
+    if own:
+        cause = Cause(JOB_FAILED.id, OWN_ERROR)
+        yield JOB_FAILED.finding(
+            Level.FAIL, OWN_ERROR, f"a rank ends by an error of its own: {own}", evidence={"line": own}
+        )
     for seen in _in_order(sightings, candidates):
-        if own := _own_cause(seen, known, faulty):
-            yield _consequence(seen, own)
+        if because := _own_cause(seen, known, faulty):
+            yield _consequence(seen, because)
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
             level = _level(log, seen, causes)
-            yield _finding(seen, _worst(level, sightings), order) if seen is first else _finding(seen, level)
+            more = _meeting(log) if seen.entry.card is PORTS_BLOCKED else ""
+            if seen is first:
+                more, level = more + order, _worst(level, sightings)
+            yield _finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
         yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
 
@@ -110,7 +121,7 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
     """All errors: some first, and last what a program says of any failure."""
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
-    return [*first, *sorted(rest, key=lambda seen: seen.entry.card is JOB_FAILED)]
+    return [*first, *sorted(rest, key=lambda seen: not _tells_more(seen))]
 
 
 def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
@@ -130,6 +141,16 @@ def _worst(level: Level, sightings: Sequence[Sighting]) -> Level:
     """The level of a cause: that of what follows from it, if this is worse."""
     follow = [seen.entry.pattern.level for seen in sightings if seen.entry.pattern.follows]
     return max((level, *follow), key=ORDER.index)
+
+
+def _meeting(log: Log) -> str:
+    """By which interfaces hosts meet, where they have others as well."""
+    ways = dict.fromkeys(way.partition(" ")[0] for way in log.bootstraps.values())
+    names = (one.partition(":")[0] for kinds in log.devices.values() for one in kinds.get("Socket", ()))
+    others = [name for name in dict.fromkeys(names) if name not in ways]
+    if not ways or not others:
+        return ""
+    return f"; ranks meet by {', '.join(ways)}, and there is {', '.join(others[:4])}: NCCL_SOCKET_IFNAME chooses"
 
 
 def _as_cause(seen: Sighting) -> Cause:
@@ -179,13 +200,18 @@ def _consequence(seen: Sighting, cause: Cause | None) -> Finding:
 
 def _tells(seen: Sighting) -> bool:
     """Whether an error that follows from another tells more than that something failed."""
-    return seen.entry.pattern.follows and seen.entry.card is not JOB_FAILED
+    return seen.entry.pattern.follows and _tells_more(seen)
+
+
+def _tells_more(seen: Sighting) -> bool:
+    """Whether it is not what a program says of any failure."""
+    return seen.entry.card is not JOB_FAILED or not seen.entry.pattern.general
 
 
 def _says_no_more(text: str) -> bool:
     """Whether the end of a log is what its other errors are: a call of NCCL, or of a program, that failed."""
     entry = entry_of(text, "WARN")
-    return bool(RETURNED.search(text)) or (entry is not None and entry.card is JOB_FAILED)
+    return bool(RETURNED.search(text) or SUMS_UP.search(text)) or (entry is not None and entry.card is JOB_FAILED)
 
 
 def _end(text: str) -> Finding:

@@ -13,7 +13,7 @@ from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
-from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end
+from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.moment import Moment, earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
@@ -30,6 +30,10 @@ COMPLETION = re.compile(
     r"(?P<hca>\S+))?"
 )
 """What a line on a completion names, in 2.4 to 2.30's words."""
+CONNECTING = re.compile(
+    r"on dev (?P<hca>[^\s,:]+):\d+,.{0,200}?local GID (?P<local>[0-9a-fA-F:.]+), remote GID (?P<remote>[0-9a-fA-F:.]+)"
+)
+"""What a line on a queue pair names, since 2.24."""
 MOST_NAMES = 64
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
@@ -139,6 +143,8 @@ class Log:
         self.link_local: defaultdict[str, set[int]] = defaultdict(set)
         """The indices of link-local GIDs that RoCE connections use, by host."""
         self.errors_at_end: dict[str, None] = {}
+        self.exceptions: dict[str, None] = {}
+        """Exceptions of the program itself, in words that no card has."""
         self.leaves = False
         self.connections = LoggedConnections()
         self.outputs = Outputs()
@@ -363,13 +369,15 @@ class Log:
     def _sighting(self, level: str, text: str) -> Sighting | None:
         entry = entry_of(text, level)
         if entry is None and level != "WARN":
+            if not level and len(self.exceptions) < MOST_ENDINGS and is_own(text):
+                self.exceptions[text] = None
             return None
         entry = entry or UNKNOWN_WORDS
         name = text if entry is UNKNOWN_WORDS else f"{entry.card.id} {entry.pattern.meaning}"
         if entry is UNKNOWN_WORDS and len(self.sightings) >= MOST_MESSAGES:
             return None
         seen = self.sightings.setdefault(name, Sighting(entry, text))
-        if found := COMPLETION.search(text):
+        if found := COMPLETION.search(text) or CONNECTING.search(text):
             for key, value in found.groupdict().items():
                 if value and len(known := seen.named.setdefault(key, set())) < MOST_NAMES:
                     known.add(

@@ -12,7 +12,7 @@ from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, EFA_WITHOU
 from railgauge.topo.findings.cards.rdma import IB_HCA_NOMATCH, IB_HCA_PREFIX, VERBS_DEVICE_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic
+from railgauge.topo.jobs.logs.connections import BY_TCP, GDR, LoggedTraffic
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.words import named, numbers
 from railgauge.topo.nccl.settings.hca import Port, matched, parse_hca
@@ -28,8 +28,9 @@ REFUSED = re.compile(r"ibv_modify_qp failed.*(?:Invalid argument|\b22\b)")
 
 def sockets(log: Log, rdma: str) -> Iterator[Finding]:
     """Sockets where RDMA was to be expected."""
-    if rdma not in ("no", "partly") or turned_off(log):
-        return
+    plugin = {name for names in log.networks.values() for name in names} - {"Socket"}
+    if rdma not in ("no", "partly") or turned_off(log) or (rdma == "no" and plugin):
+        return  # that of a cloud without RDMA, over TCP, is meant
     devices = {host for host, found in log.devices.items() if "IB" in found}
     level = Level.WARN if log.on_several_nodes else Level.INFO
     if rdma == "partly":
@@ -57,7 +58,7 @@ def gpu_direct(log: Log, network: Counter[LoggedTraffic]) -> Iterator[Finding]:
     """Connections without GPUDirect RDMA."""
     if log.on_one_node:
         return
-    over = {one for one in network if not one.via.startswith("NET/Socket")}
+    over = {one for one in network if not one.via.startswith(BY_TCP)}
     without = {one for one in over if GDR not in one.via}
     disabled = {host for (host, _), on in log.hca_gdr.items() if not on}
     if disabled or (without and len(without) == len(over)):

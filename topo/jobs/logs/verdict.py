@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.jobs.logs.connections import GDR, LoggedTraffic, transport
+from railgauge.topo.jobs.logs.connections import BY_TCP, GDR, LoggedTraffic, transport
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.oddities import oddities
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from railgauge.topo.jobs.judge.judged_table import JudgedTable
     from railgauge.topo.machine import Machine
 
-SOCKET = "NET/Socket"
 RDMA_WORDS = {
     "yes": "RDMA is used between nodes",
     "partly": "RDMA is used for some connections between nodes and sockets for others",
@@ -75,13 +74,14 @@ def _judged(log: Log, machine: "Machine | None") -> tuple["JudgedTable", ...]:
 
 def _rdma(log: Log, network: Counter[LoggedTraffic]) -> str:
     if network:
-        socket = [one.via.startswith(SOCKET) for one in network]
+        socket = [one.via.startswith(BY_TCP) for one in network]
         return "no" if all(socket) else "partly" if any(socket) else "yes"
     if log.on_one_node:
         return "unneeded"
     chosen = set().union(*log.networks.values()) if log.networks else set()
     if chosen:
-        return "no" if chosen == {"Socket"} else "chosen" if "Socket" not in chosen else "partly"
+        by_tcp = [f"NET/{name}".startswith(BY_TCP) for name in chosen]
+        return "no" if all(by_tcp) else "partly" if any(by_tcp) else "chosen"
     if any("IB" in devices for devices in log.devices.values()):
         return "found"
     sockets = any("Socket" in devices for devices in log.devices.values())  # looked for where there is no RDMA
@@ -98,7 +98,7 @@ def _rdma_words(log: Log, rdma: str, *, network: bool) -> str:
 
 
 def _gdr(log: Log, network: Counter[LoggedTraffic]) -> str:
-    over_rdma = [GDR in one.via for one in network if not one.via.startswith(SOCKET)]
+    over_rdma = [GDR in one.via for one in network if not one.via.startswith(BY_TCP)]
     if over_rdma:
         return "yes" if all(over_rdma) else "partly" if any(over_rdma) else "no"
     if network or (log.hca_gdr and not any(log.hca_gdr.values())):

@@ -71,3 +71,16 @@ def test_known_bus_ids_stay():
 def test_a_gpu_without_a_row_has_no_place():
     text = "\tGPU0\tGPU1\tNIC0\nGPU0\tX\tNV18\tPIX\n"
     assert [one.device for one in place(smi_matrix.loads(text), {})] == ["GPU0", "NIC0"]
+
+
+def test_cores_tell_numa_nodes_where_no_number_does():
+    """Drivers before 2021 have no NUMA column; GPUs that NVLinks join may be beside no NIC."""
+    text = (
+        "\tGPU0\tGPU1\tGPU2\tGPU3\tmlx5_0\tCPU Affinity\n"
+        "GPU0\tX\tNV2\tNV1\tSYS\tPIX\t0-23,48-71\n"
+        "GPU1\tNV2\tX\tSYS\tNV1\tPIX\t0-23,48-71\n"
+        "GPU2\tNV1\tSYS\tX\tNV2\tSYS\t24-47,72-95\n"
+        "GPU3\tSYS\tNV1\tNV2\tX\tSYS\t24-47,72-95\n"
+    )
+    assert [one.numa for one in place(smi_matrix.loads(text), {}) if one.device.startswith("GPU")] == [0, 0, 1, 1]
+    assert not differing(text)

@@ -11,6 +11,7 @@ from railgauge.topo.facts.pasted.read import read
 from railgauge.topo.facts.sources.nvml import NvlinkFabric
 from railgauge.topo.findings.node.rules import RULES, check
 from railgauge.topo.machine import load_machine, recorded
+from railgauge.topo.render.header import machine_header
 
 
 def facts(*pasted):
@@ -41,6 +42,25 @@ def test_what_an_output_does_not_say_is_unknown_with_it_as_the_reason(tool):
     assert {str(one.level) for one in found} <= {"UNKNOWN"} or tool == "nvidia-smi -q"
     reader = CaptureReader(read([("x", texts.ALL[tool].encode())]))
     assert reader.facts("shared_memory") == {"error": f"/dev/shm: not in the output of {tool}"}
+
+
+def test_names_of_interfaces_tell_no_other_pci_devices():
+    """ibp26s0 has its bus in its name; that there are no GPUs, or that no NIC is lost, it does not say."""
+    netdev = "mlx5_0 port 1 ==> ibp26s0 (Down)\nmlx5_1 port 1 ==> enp27s0f0np0 (Up)\n"
+    assert "GPUs unknown, 2 NICs" in machine_header(machine(netdev), "x")
+    assert levels(netdev)["nic-lost"] == {"UNKNOWN"}
+    assert facts(texts.LSPCI).lists_pci
+
+
+def test_lines_of_lspci_that_somebody_chose_are_not_all_devices():
+    nics = "01:00.0 Network controller: Mellanox Technologies MT27500 Family [ConnectX-3]\n"
+    assert "GPUs unknown, 1 NIC" in machine_header(machine(nics), "x")
+    assert levels(nics)["nic-lost"] == {"UNKNOWN"}
+
+
+def test_gpus_alone_tell_no_number_of_nics():
+    assert "NICs unknown" in machine_header(machine(texts.SMI), "x")
+    assert "NICs unknown" not in machine_header(machine(texts.SMI, texts.TOPO_M), "x")
 
 
 def test_text_without_any_of_the_outputs_is_bad_input():

@@ -53,6 +53,21 @@ def test_ranks_without_names_are_counted(tmp_path):
     assert "ncclras -v" in verdict(scene).findings[0].remedy
 
 
+def test_ranks_as_people_quote_them(tmp_path):
+    warnings = "#0-0 (c0ffee01) MISMATCH\n  Communicator ranks have different AllGather operation counts\n"
+    warnings += "  Rank 1 has launched up to operation 41\n  Rank 0 has launched up to operation 40\n"
+    scene = scene_of_reports(tmp_path, ras.text(ras.row("MISMATCH"), warnings=warnings))
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert "rank 0 has not entered AllGather #41" in message(scene)
+
+
+def test_details_that_cannot_be_read_leave_the_complaint(tmp_path):
+    warnings = "#0-0 (c0ffee01) MISMATCH\n  new words\n"
+    scene = scene_of_reports(tmp_path, ras.text(ras.row("MISMATCH"), warnings=warnings))
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert "the details are not in the file" in message(scene)
+
+
 def test_ranks_that_called_another_operation(tmp_path):
     warnings = "#0-0 (c0ffee01) MISMATCH\n"
     for name, others, own in (("AllGather", 6, 7), ("AllReduce", 41, 40)):

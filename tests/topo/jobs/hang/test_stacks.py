@@ -136,6 +136,15 @@ def test_a_rank_that_waits_for_its_gpu_is_not_elsewhere(tmp_path):
     assert "rank-elsewhere" not in dict(found(scene_of(tmp_path)))
 
 
+def test_nccl_tests_ask_their_stream_again_and_again(tmp_path):
+    """Its loop is in libc's clock most of the time; the call that waits is further out."""
+    text = "Thread 1 (Thread 0x7f63 (LWP 87)):\n#0  0x00007ffe5a7d0b42 in clock_gettime ()\n"
+    text += "#1  0x00000000004a0120 in cudaStreamQuery ()\n#2  0x0000000000403b52 in main (argc=9) at common.cu:390\n"
+    (tmp_path / "rank0.txt").write_text(text)
+    (one,) = scene_of(tmp_path).stacks
+    assert (one.waits, one.at) == (True, "cudaStreamQuery")
+
+
 def test_a_stack_beside_a_flight_record_says_where_the_rank_is(tmp_path):
     write_dumps(tmp_path, {rank: dump(up_to(43, waits=41)) for rank in range(7)} | {7: dump(up_to(40))})
     (tmp_path / "stack_rank7.txt").write_text(stack(PY_SPY, 7, inside=False))

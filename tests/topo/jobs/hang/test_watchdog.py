@@ -151,6 +151,24 @@ def test_no_size_of_a_group_is_made_up():
     assert "ranks 0" not in message(scene)
 
 
+def test_ranks_of_a_group_without_a_name_count_from_0():
+    """PyTorch 1.13 and older name no group; [Rank N] is the rank in it."""
+    said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, "
+    said += "OpType=ALLGATHER, Timeout(ms)=1800000) ran for 1804775 milliseconds before timing out.\n"
+    scene = read("".join(said.format(r=rank) for rank in range(1, 8)))
+    assert found(scene) == [("rank-missing", "FAIL")]
+    assert "rank 0 has not entered all_gather #1" in message(scene)
+    in_job = read("".join(f"[rank{rank}]:{said.format(r=rank)}" for rank in range(1, 8)))
+    assert found(in_job) == [("evidence-short", "UNKNOWN")]
+
+
+def test_a_watchdog_that_is_stuck_in_a_group_without_a_name():
+    said = "[E930 15:23:00.0 ProcessGroupNCCL.cpp:1487] [PG ID 4 PG GUID  Rank {r}] ProcessGroupNCCL's watchdog got "
+    scene = read("".join(said.format(r=rank) + "stuck for 10 seconds without making progress\n" for rank in (2, 0)))
+    assert found(scene) == [("watchdog-stuck", "FAIL")]
+    assert "ranks 0,2 made no progress for 10 s" in message(scene)
+
+
 def test_counts_of_coalesced_operations_that_gather():
     said = LINES["2.2"].replace("ALLREDUCE", "COALESCED")
     one, two = (said.replace("NumelIn=8, NumelOut=8", f"NumelIn={n}, NumelOut={n * 8}") for n in (56320, 76800))

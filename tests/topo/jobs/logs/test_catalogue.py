@@ -44,8 +44,14 @@ SAID = {
         "NET/IB : Got completion with error 12",
         "NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
         "net_ib/p2p.cc:648 NCCL WARN NET/IB: Got completion from peer a<4> with status=IBV_WC_RETRY_EXC_ERR(12)",
+        "Completion with error at client: Failed status 12: wr_id 0 syndrom 0x81",
     ],
-    "acs-enabled": ["NCCL WARN NET/IB : Got completion with error 4, opcode 0, len 32694, vendor err 81"],
+    "acs-enabled": [
+        "NCCL WARN NET/IB : Got completion with error 4, opcode 0, len 32694, vendor err 81",
+        "rc_verbs_iface.c:67   send completion with error: local protection error",
+        "[node2:40754:0:40754] ib_mlx5_log.c:168  Local protection on mlx5_1:1/IB (synd 0x4 vend 0x51 hw_synd 0/2)",
+    ],
+    "mtu-mismatch": ["NET/IB: Got completion from peer a<4> with status=IBV_WC_LOC_LEN_ERR(1) opcode=128"],
     "ports-blocked": [
         "socket.cc:533 NCCL WARN socketPollConnect: Connect to a<56849> returned 113(No route to host) errno 115",
         "socket.cc:483 NCCL WARN socketStartConnect: Connect to a<45763> failed : Software caused connection abort",

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Horovod's stall inspector says of ranks that have not submitted what others wait for.
+
+    Stalled ranks:                                   since 0.17; ! marks one that ends the job
+    6: [horovod_allreduce.0, horovod_allreduce.1 ...]
+    HorovodBroadcast_weights_0 [missing ranks: 0, 3]       before
+
+Source: Horovod's stall_inspector.cc and operations.cc.
+"""
+
+import re
+
+from railgauge.topo.files.lines import LONGEST, lines_saying
+from railgauge.topo.jobs.hang.model import Complaint, JobState, named
+from railgauge.topo.values.printable import one_line
+
+TELLING = (b"Stalled ranks:", b"[missing ranks: ")
+MISSING = re.compile(rb"([^\s:>]{1,256}) \[missing ranks: (\d{1,7}(?:, ?\d{1,7}){0,8191})")
+STALLED = re.compile(rb"(?:[^\n]{0,80}?[>:)] ?)?(\d{1,7})!?: \[([^\s,\]]{1,256})[^\n]*\n?")
+"""A rank and the first tensor that it has not submitted, below the line that announces them."""
+CARD = "rank-behind"
+MOST = 1 << 17
+
+
+class HorovodStalls:
+    """Reads such lines."""
+
+    def __init__(self) -> None:
+        self._waited: dict[int, str] = {}  # by rank, the first tensor that it has not submitted
+
+    def read(self, block: bytes) -> bool:
+        """Read whole lines of a log; whether any was of the stall inspector."""
+        before = len(self._waited)
+        for begin in lines_saying(TELLING, block):
+            end = block.find(b"\n", begin) + 1 or len(block)
+            line = block[begin : min(end, begin + LONGEST)]
+            if found := MISSING.search(line):
+                for rank in found[2].split(b","):
+                    self._add(int(rank), found[1])
+            while TELLING[0] in line and (found := STALLED.match(block, end)):
+                self._add(int(found[1]), found[2])
+                end = found.end()
+        return len(self._waited) > before
+
+    def put(self, scene: JobState) -> None:
+        """Add their facts to a scene."""
+        by_tensor: dict[str, list[int]] = {}
+        for rank, tensor in self._waited.items():
+            by_tensor.setdefault(tensor, []).append(rank)
+        for tensor, ranks in by_tensor.items():
+            who = named(ranks)
+            has = "has" if len(ranks) == 1 else "have"
+            text = f"{who} {has} not submitted {tensor} and perhaps more, which other ranks wait for, says Horovod"
+            scene.complaints[Complaint(CARD, who, text)] = None
+
+    def _add(self, rank: int, tensor: bytes) -> None:
+        if len(self._waited) < MOST:
+            self._waited.setdefault(rank, one_line(tensor.decode("utf-8", "replace")))
