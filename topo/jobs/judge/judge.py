@@ -66,7 +66,7 @@ def judge(
             if _share(curve, forecast) < GOOD:
                 had = machine.settings if in_force is None else in_force
                 causes = tuple(fitting(curve, run, forecasts, _steering(had, settings)))
-                network = _network(run.plan(forecasts.machine), run.collective, reached(curve))
+                network = _network(forecasts.plan(run), run.collective, reached(curve))
         except Error as error:
             why = str(error)
     return JudgedTable(
