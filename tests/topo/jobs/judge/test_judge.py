@@ -2,19 +2,37 @@
 """Tables judged beside the forecast of their machine: what is low is found, and the cause that made it so is named."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from tests.topo.jobs.judge.made import curve_of, table_of
 
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.jobs.judge.judge import judge
+from railgauge.topo.jobs.judge import judge as judging
+from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.tables.table import Measurement, RankDevice
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.settings.algorithm import Collective
 
 C = Collective.ALL_REDUCE
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-1v", "pcie-switch", "h200nvl")
+NAMES = (*MACHINES, "pcie-no-switch", "h200x4")
+
+
+@cache
+def beside(name):
+    """The forecasts of a fixture, for all tests: those under each possible cause take a second."""
+    return Forecasts(load_machine(f"@{name}"))
+
+
+def named(name):
+    return beside(name).machine
+
+
+def judge(table, machine, *why, **options):
+    forecasts = next((one for one in map(beside, NAMES) if one.machine is machine), None)
+    return judging.judge(table, machine, *why, forecasts=forecasts, **options)
 
 
 def levels(judged):
@@ -25,7 +43,7 @@ def levels(judged):
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("collective", [Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.ALL_TO_ALL])
 def test_a_machine_that_does_what_is_forecast_has_no_finding(name, nodes, collective):
-    machine = load_machine(f"@{name}")
+    machine = named(name)
     table = table_of(curve_of(machine, nodes, collective, share=0.92), machine, nodes, collective)
     found = levels(judge(table, machine))
     assert found == {"number-low": Level.PASS}
@@ -43,22 +61,22 @@ CAUSES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "nodes", "settings", "sets", "drops", "named"), CAUSES)
-def test_the_cause_that_made_it_slow_is_named_first(name, nodes, settings, sets, drops, named):
-    machine = load_machine(f"@{name}")
+@pytest.mark.parametrize(("name", "nodes", "settings", "sets", "drops", "first"), CAUSES)
+def test_the_cause_that_made_it_slow_is_named_first(name, nodes, settings, sets, drops, first):
+    machine = named(name)
     slow = replace(machine, topology=edited(machine.running, sets, drops))
     curve = curve_of(slow, nodes, Collective.ALL_REDUCE, settings, share=0.95)
     judged = judge(table_of(curve, machine, nodes, Collective.ALL_REDUCE), machine)
     assert levels(judged)["number-low"] in (Level.WARN, Level.FAIL)
     causes = [one.cause.what for one in judged.causes]
-    assert named in causes[0], causes
+    assert first in causes[0], causes
     assert judged.departs[-1] == judged.curve[-1].size
 
 
 def test_two_h200_without_p2p_are_found_to_use_host_memory():
     """What NCCL 2.28.9 reached on two GPUs of this machine with NCCL_P2P_DISABLE=1 (benchmarks/gpu_vs_nccl)."""
     reached = {2: 21.07, 8: 26.04, 32: 27.01, 128: 27.32, 512: 27.46, 1024: 27.26}
-    machine = load_machine("@h200x4")
+    machine = named("h200x4")
     curve = {size << 20: by for size, by in reached.items()}
     table = replace(table_of(curve, machine, 1, Collective.ALL_REDUCE), ranks=2, library="2.28.9")
     judged = judge(table, machine)
@@ -67,7 +85,7 @@ def test_two_h200_without_p2p_are_found_to_use_host_memory():
 
 
 def test_of_several_nodes_the_share_of_a_nic_is_named():
-    machine = load_machine("@dgx-a100")
+    machine = named("dgx-a100")
     nics = 8  # of 12: the others are for storage
     for nodes in (1, 2):
         curve = curve_of(machine, nodes, Collective.ALL_REDUCE, share=0.5)
@@ -77,7 +95,7 @@ def test_of_several_nodes_the_share_of_a_nic_is_named():
 
 
 def test_settings_in_force_are_a_cause_and_assumed_ones_are_not():
-    machine, slow = load_machine("@dgx-a100"), {"NCCL_P2P_DISABLE": "1"}
+    machine, slow = named("dgx-a100"), {"NCCL_P2P_DISABLE": "1"}
     table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE, slow), machine, 1, Collective.ALL_REDUCE)
     causes = [one.cause.what for one in judge(table, machine, in_force=slow).causes]
     assert causes[0] == "settings in force: NCCL_P2P_DISABLE=1"
@@ -87,7 +105,7 @@ def test_settings_in_force_are_a_cause_and_assumed_ones_are_not():
 
 
 def test_without_nvls_that_is_the_cause():
-    machine = load_machine("@dgx-h100")
+    machine = named("dgx-h100")
     curve = curve_of(machine, 1, Collective.ALL_REDUCE, {"NCCL_NVLS_ENABLE": "0"})
     judged = judge(table_of(curve, machine, 1, Collective.ALL_REDUCE), machine)
     assert levels(judged)["number-low"] is Level.WARN
@@ -95,7 +113,7 @@ def test_without_nvls_that_is_the_cause():
 
 
 def test_a_table_of_fewer_gpus_than_the_machine_has_is_forecast_for_those():
-    machine = load_machine("@dgx-h100")
+    machine = named("dgx-h100")
     whole = curve_of(machine, 1, Collective.ALL_GATHER)
     table = replace(table_of(whole, machine, 1, Collective.ALL_GATHER), ranks=2)
     two, eight = judge(table, machine), judge(replace(table, ranks=8), machine)
@@ -103,14 +121,14 @@ def test_a_table_of_fewer_gpus_than_the_machine_has_is_forecast_for_those():
 
 
 def test_settings_of_the_run_are_no_fault():
-    machine, settings = load_machine("@dgx-a100"), {"NCCL_PROTO": "LL"}
+    machine, settings = named("dgx-a100"), {"NCCL_PROTO": "LL"}
     table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE, settings), machine, 1, Collective.ALL_REDUCE)
     assert levels(judge(table, machine))["number-low"] is Level.WARN
     assert levels(judge(table, machine, settings=settings)) == {"number-low": Level.PASS}
 
 
 def test_without_a_machine_nothing_is_said_of_the_number():
-    machine = load_machine("@dgx-a100")
+    machine = named("dgx-a100")
     table = table_of(curve_of(machine, 1, Collective.ALL_REDUCE), machine, 1, Collective.ALL_REDUCE)
     judged = judge(table, None, "name the machine")
     assert levels(judged) == {"number-low": Level.UNKNOWN}
@@ -119,7 +137,7 @@ def test_without_a_machine_nothing_is_said_of_the_number():
 
 @pytest.fixture
 def good():
-    machine = load_machine("@dgx-a100")
+    machine = named("dgx-a100")
     curve = curve_of(machine, 1, Collective.ALL_REDUCE, share=0.95)
     return machine, curve, table_of(curve, machine, 1, Collective.ALL_REDUCE)
 
