@@ -11,7 +11,6 @@ from benchmarks.predict.published.__main__ import SMALL, compare, measured_rows,
 from benchmarks.predict.published.judged import judged
 from benchmarks.predict.published.machines import listed_nics, machine_of, missing, nodes_of
 
-
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "how-it-works" / "predict.md").read_text()
 COMPARED = [table for table in read() if not missing(table)]
 

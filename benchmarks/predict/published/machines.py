@@ -84,16 +84,21 @@ def machine_of(table: PublishedTable) -> Machine:
     """The machine of a table: the fixture without the GPUs that took no part, or as described; one for all tables of
     it.
     """
-    return _machine(table.machine._replace(cloud=None), listed_nics(table))
+    machine = table.machine
+    if machine.sku:
+        return _fixture(machine.sku, machine.gpus_per_node)
+    return _of_xml(described(machine, listed_nics(table)))
 
 
 @cache
-def _machine(machine: PublishedMachine, nics: Nics) -> Machine:
-    if not machine.sku:
-        return Machine(topology=topology_file.loads(described(machine, nics)))
-    whole = load_machine(machine.sku)
-    most = len(whole.system.gpus)
-    drops = [f"GPU{number}" for number in range(machine.gpus_per_node, most)]
+def _of_xml(text: str) -> Machine:
+    return Machine(topology=topology_file.loads(text))
+
+
+@cache
+def _fixture(name: str, gpus: int) -> Machine:
+    whole = load_machine(name)
+    drops = [f"GPU{number}" for number in range(gpus, len(whole.system.gpus))]
     return Machine(topology=edited(whole.topology, drops=drops))
 
 

@@ -47,6 +47,7 @@ TO_NICS = PossibleCause(
     ACS_ENABLED.id,
     "railgauge check, on the host too",
 )
+HALF = 0.5
 TELLING = 3
 """Sizes from which a curve tells settings that hardly anybody makes from hardware; a single figure fits any."""
 CLOSELY = 0.1
@@ -83,7 +84,7 @@ def fitting(
     most = min(FITS if best <= FITS else LOOSELY, BETTER * healthy, max(NEAR * best, best + 0.05))
     named = [one for one in found if one.apart <= most] + _slow_rank(curve, forecasts.healthy(run))
     named = sorted(named, key=_order)[:MOST]
-    return named or [FittingCause(one, math.inf, {}) for one in _where_nothing_fits(curve, run)]
+    return named or [FittingCause(one, math.inf, {}) for one in _where_nothing_fits(curve, run, forecasts)]
 
 
 def _order(one: FittingCause) -> float:
@@ -113,8 +114,9 @@ def clearly_fitting(
     return [one for one in found if one.apart <= most and not one.cause.seldom]
 
 
-def _where_nothing_fits(curve: list[Sized], run: MeasuredRun) -> list[PossibleCause]:
+def _where_nothing_fits(curve: list[Sized], run: MeasuredRun, forecasts: Forecasts) -> list[PossibleCause]:
     """What no forecast is made of, by what it does to a curve."""
     if run.nodes > 1 and max(one.gb_per_s for one in curve) < SOCKETS_REACH:
         return [SOCKETS]
-    return [TO_NICS] if run.nodes > 1 else []
+    half = curve[-1].gb_per_s < HALF * forecasts.healthy(run)[curve[-1].size]
+    return [TO_NICS] if run.nodes > 1 and half else []

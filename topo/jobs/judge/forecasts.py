@@ -27,6 +27,7 @@ class Forecasts:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._plans = Plans()
+        self._variants: dict[tuple[object, ...], list[tuple[PossibleCause, Machine, Mapping[str, str]]]] = {}
         self.healthy = cache(self._healthy)
         self.bound = cache(self._bound)
         self.of_causes = cache(self._of_causes)
@@ -59,7 +60,10 @@ class Forecasts:
     ) -> tuple[tuple[PossibleCause, BySize], ...]:
         """Under each possible cause; the settings in force are one."""
         found = []
-        for cause, variant, changed in variants(self.machine, self.plan(run), dict(in_force)):
+        key = run.nodes, run.settings, run.release, in_force
+        if key not in self._variants:  # kept, so that each machine is searched once for all tables
+            self._variants[key] = list(variants(self.machine, self.plan(run), dict(in_force)))
+        for cause, variant, changed in self._variants[key]:
             with suppress(Error):
                 found.append((cause, run.predicted(variant, changed, self._plans)))
         return tuple(found)
