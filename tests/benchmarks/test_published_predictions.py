@@ -9,9 +9,7 @@ import pytest
 from benchmarks.predict.published import half, read
 from benchmarks.predict.published.__main__ import SMALL, compare, measured_rows, settings_of, summary
 from benchmarks.predict.published.judged import judged
-from benchmarks.predict.published.machines import listed_nics, missing, nodes_of, topology_of
-
-from railgauge.topo.nccl.graph.system import build_system
+from benchmarks.predict.published.machines import listed_nics, machine_of, missing, nodes_of
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "how-it-works" / "predict.md").read_text()
 COMPARED = [table for table in read() if not missing(table)]
@@ -41,7 +39,7 @@ def test_the_half_that_judges_is_within_the_aims(results):
 
 @pytest.mark.parametrize("table", COMPARED, ids=lambda table: table.title)
 def test_a_machine_has_the_gpus_and_nics_of_its_table(table):
-    system = build_system(topology_of(table))
+    system = machine_of(table).system
     assert len(system.gpus) * nodes_of(table.machine) == table.ranks
     if nodes_of(table.machine) > 1:
         assert system.nets

@@ -29,10 +29,11 @@ HOPPER_SHARE = 0.85
 
 def may_run(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> bool:
     """Whether NCCL has it: the setting, NICs, and for the direct form NVSwitches."""
+    if not plan.steering.collnet or collective is not Collective.ALL_REDUCE:
+        return False
     switched = bool(plan.system.kind(NodeKind.NVS))
     enough = plan.nodes >= LEAST_NODES and plan.per_node <= MOST_RANKS and bool(head_nics(plan))
-    offered = plan.steering.collnet and collective is Collective.ALL_REDUCE
-    return offered and enough and (switched or algorithm is CHAIN)
+    return enough and (switched or algorithm is CHAIN)
 
 
 def nccl_gb_per_s(plan: NodePlan, algorithm: Algorithm) -> float:

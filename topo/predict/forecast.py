@@ -11,7 +11,7 @@ from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.limit import CollectiveLimits, Limit
 from railgauge.topo.predict.nccl_cost import cost
-from railgauge.topo.predict.nccl_model import channels_used, choose
+from railgauge.topo.predict.nccl_model import channels_used, combinations, fastest
 from railgauge.topo.predict.pairs import pair_cost
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import NodePlan
@@ -71,8 +71,10 @@ def nccl_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed
     if plan.on_host:
         raise UnavailableError("NCCL's model has no ranks in host memory")
 
+    among = [] if collective.in_pairs else combinations(plan, collective, allowed)
+
     def row(size: int) -> ForecastRow:
-        algorithm, protocol = _chosen(plan, collective, size, allowed)
+        algorithm, protocol = _chosen(plan, collective, size, among)
         if algorithm is Algorithm.DIRECT:
             found, channels = pair_cost(plan, collective, size), len(plan.graphs.ring.channels)
         else:
@@ -91,11 +93,13 @@ def nccl_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed
     return row
 
 
-def _chosen(plan: NodePlan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
+def _chosen(
+    plan: NodePlan, collective: Collective, size: int, among: list[tuple[Algorithm, Protocol]]
+) -> tuple[Algorithm, Protocol]:
     """NCCL's choice."""
     if collective.in_pairs:
         return Algorithm.DIRECT, Protocol.SIMPLE
-    choice = choose(plan, collective, size, allowed)
+    choice = fastest(plan, collective, size, among)
     if choice is None:
         raise UsageError(
             f"NCCL_ALGO and NCCL_PROTO allow nothing that is modelled for {collective}: "

@@ -93,11 +93,18 @@ def may_run(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> boo
 
 def choose(plan: NodePlan, collective: Collective, size: int, allowed: Allowed) -> AlgorithmChoice | None:
     """The combination that NCCL thinks fastest, the first among equals; None when none is allowed."""
+    return fastest(plan, collective, size, combinations(plan, collective, allowed))
+
+
+def fastest(
+    plan: NodePlan, collective: Collective, size: int, among: list[tuple[Algorithm, Protocol]]
+) -> AlgorithmChoice | None:
+    """The same among some combinations."""
     choices = [
         AlgorithmChoice(
             algorithm=algorithm, protocol=protocol, time_us=nccl_time_us(plan, collective, size, algorithm, protocol)
         )
-        for algorithm, protocol in combinations(plan, collective, allowed)
+        for algorithm, protocol in among
     ]
     return min(choices, key=lambda one: one.time_us, default=None)
 

@@ -11,8 +11,9 @@ from itertools import pairwise, permutations
 
 from railgauge.topo.channels.load import Step
 from railgauge.topo.nccl.graph.model import Node
-from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import calibration
+from railgauge.topo.predict import nccl_constants as nccl
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest, of_steps
 from railgauge.topo.predict.nccl_cost import launch_us
@@ -26,7 +27,7 @@ def pair_cost(plan: NodePlan, collective: Collective, size: int) -> Cost:
     For gather and scatter: the root, the first rank, receives or sends `size` bytes in equal parts.
     """
     peers = 1 if collective is Collective.SEND_RECV else plan.ranks - 1
-    start = calibration.PAIR_US + launch_us(plan)
+    start = calibration.PAIR_US + launch_us(plan) + _net_us(plan)
     far = plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
     near = within(plan, collective).share / calibration.PAIR_EFFICIENCY[generation(plan)]
     net = between(plan, collective).share / spine_share(plan, collective) / calibration.PAIR_NET_EFFICIENCY
@@ -34,6 +35,15 @@ def pair_cost(plan: NodePlan, collective: Collective, size: int) -> Cost:
         latency_us=start + calibration.PEER_US * peers * plan.per_thread + far,
         transfer_us=size * max(near, net) / 1e3,
     )
+
+
+def _net_us(plan: NodePlan) -> float:
+    """A message to another node: NCCL's step over the network and one to the GPU that is near its NIC, calibrated."""
+    if plan.nodes == 1:
+        return 0.0
+    row, scale = nccl.ORDER.index(Protocol.SIMPLE), calibration.STEP_SCALE[Protocol.SIMPLE][generation(plan)]
+    steps = (nccl.step_us(wires, Algorithm.RING, row, plan.release) for wires in ("NET", "NVLINK"))
+    return scale * (sum(steps) + 2 * plan.graphs.ring.latency_inter)
 
 
 def within(plan: NodePlan, collective: Collective) -> Fullest:

@@ -27,10 +27,10 @@ def planned(
         denied = denied_pairs(system, machine.reader)
     else:
         system, denied = machine.system, machine.denied
-    own = settings is None and domain == 1
+    own = domain == 1 and steering.levels == machine.steering.levels
     table = machine.paths if own else paths(system, levels=steering.levels, denied=denied)
     nodes //= domain
-    graphs = search(system, nodes=nodes, policy=Policy.NCCL, steering=steering, denied=denied)
+    graphs = search(system, nodes=nodes, policy=Policy.NCCL, steering=steering, table=table)
     return NodePlan(
         system=system, table=table, graphs=graphs, nodes=nodes, steering=steering, release=release, domain=domain
     )

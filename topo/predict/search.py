@@ -39,14 +39,16 @@ def search(
     steering: Steering = DEFAULTS,
     p2p: bool = True,
     denied: frozenset[tuple[str, str]] = frozenset(),
+    table: Paths | None = None,
 ) -> Graphs:
-    """The graphs of one of `nodes` equal nodes. `p2p` False: no peer access between GPUs; `denied`: not for those.
+    """The graphs of one of `nodes` equal nodes. `p2p` False: no peer access between GPUs; `denied`: not for those;
+    `table`: the paths under all of that, where they are known.
 
     UnavailableError without ranks, a path between them or a NIC to leave by, and for more than MOST_GPUS GPUs.
     """
     if len(system.gpus) > MOST_GPUS:
         raise UnavailableError(f"{len(system.gpus)} GPUs: the search supports up to {MOST_GPUS} per machine")
-    table = paths(system, p2p=p2p, levels=steering.levels, denied=denied)
+    table = table or paths(system, p2p=p2p, levels=steering.levels, denied=denied)
     if nodes > 1 and not system.nets:
         raise UnavailableError("no NIC: this machine cannot be one of several nodes")
     group = group_of(system, table, nodes)

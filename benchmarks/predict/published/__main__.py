@@ -11,21 +11,18 @@ import pathlib
 import statistics
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.predict.published import PublishedTable, half, read
-from benchmarks.predict.published.machines import missing, nodes_of, topology_of
+from benchmarks.predict.published.machines import machine_of, missing, nodes_of
 
-from railgauge.topo.channels.graph import Policy
-from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.jobs.judge.plans import Plans
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.nccl.settings.steering import MEANING, read_steering
+from railgauge.topo.nccl.settings.steering import MEANING
 from railgauge.topo.predict.forecast import Forecast, forecast, nccl_rows
-from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.release import known_release
-from railgauge.topo.predict.search import search
 
 SMALL = 1 << 20  # below it times are mostly latency
 PEAK = 8 << 30  # the size of a figure that is stated without one
@@ -35,6 +32,7 @@ SIMPLE_OVER_EFA = (
     19,
     0,
 )  # EFA's plugin of the years before set NCCL_PROTO=simple on p4d (aws-ofi-nccl, platform-aws.c)
+PLANS = Plans()
 NO_COLLNET = "NCCL_COLLNET_ENABLE"  # set by habit: no table has a network that reduces
 
 
@@ -92,20 +90,9 @@ def measured_rows(table: PublishedTable) -> Iterator[tuple[int, float]]:
 def predicted(table: PublishedTable, sizes: list[int]) -> Forecast:
     """The prediction for a table, over the channels that NCCL would choose."""
     settings = settings_of(table)
-    steering, nodes = read_steering(settings), nodes_of(table.machine)
-    system = build_system(topology_of(table))
-    plan = NodePlan(
-        system=system,
-        table=paths(system, levels=steering.levels),
-        graphs=search(system, nodes=nodes, policy=Policy.NCCL, steering=steering),
-        nodes=nodes,
-        steering=steering,
-        per_thread=table.per_thread or 1,
-        release=known_release(table.release),
-        datatype=table.type,
-        redop=table.redop or "sum",
-    )
-    return forecast(plan, Collective(table.collective), sizes, read_allowed(settings), nccl_rows)
+    plan = PLANS.plan(machine_of(table), nodes_of(table.machine), settings, known_release(table.release))
+    kind = {"per_thread": table.per_thread or 1, "datatype": table.type, "redop": table.redop or "sum"}
+    return forecast(replace(plan, **kind), Collective(table.collective), sizes, read_allowed(settings), nccl_rows)
 
 
 def settings_of(table: PublishedTable) -> dict[str, str]:

@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 from benchmarks.predict.published import PublishedTable, half, read
 from benchmarks.predict.published.__main__ import PEAK, settings_of
-from benchmarks.predict.published.machines import missing, nodes_of, topology_of
+from benchmarks.predict.published.machines import machine_of, missing, nodes_of
 
 from railgauge.topo.findings.finding import Level
+from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.judge.judge import judge
 from railgauge.topo.jobs.judge.judged_table import JudgedTable
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, TableRow
-from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.algorithm import Collective
+
+FORECASTS: dict[int, Forecasts] = {}
+"""By the id of a machine, of which there is one for all of its tables."""
 
 
 class Verdict(NamedTuple):
@@ -54,8 +57,9 @@ def judged(which: str | None = None, of: str | None = None) -> Iterator[Verdict]
 
 def _judged(table: PublishedTable) -> JudgedTable:
     settings = {} if table.verdict == "faulty" else settings_of(table)
-    machine = Machine(topology=topology_of(table))
-    return judge(measured(table), machine, nodes=nodes_of(table.machine), settings=settings)
+    machine = machine_of(table)
+    forecasts = FORECASTS.setdefault(id(machine), Forecasts(machine))
+    return judge(measured(table), machine, nodes=nodes_of(table.machine), settings=settings, forecasts=forecasts)
 
 
 def measured(table: PublishedTable) -> MeasuredTable:

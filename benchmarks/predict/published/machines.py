@@ -6,14 +6,14 @@ NVSwitches or to each other. Where a table names one of the fixtures, that is th
 """
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from benchmarks.predict.published import PublishedMachine, PublishedTable
 
 from railgauge.topo.compare.what_if import edited
-from railgauge.topo.machine import load_machine
+from railgauge.topo.machine import Machine, load_machine
 from railgauge.topo.xml import topology_file
-from railgauge.topo.xml.topology import Topology
 
 INTEL = 'arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"'
 AMD = 'arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49"'
@@ -80,14 +80,26 @@ def nodes_of(machine: PublishedMachine) -> int:
     return 1 if machine.network == MNNVL else machine.nodes
 
 
-def topology_of(table: PublishedTable) -> Topology:
-    """The machine of a table: the fixture without the GPUs that took no part, or as described."""
+def machine_of(table: PublishedTable) -> Machine:
+    """The machine of a table: the fixture without the GPUs that took no part, or as described; one for all tables of
+    it.
+    """
     machine = table.machine
-    if not machine.sku:
-        return topology_file.loads(described(machine, listed_nics(table)))
-    whole = load_machine(machine.sku)
-    most = len(whole.system.gpus)
-    return edited(whole.topology, drops=[f"GPU{number}" for number in range(machine.gpus_per_node, most)])
+    if machine.sku:
+        return _fixture(machine.sku, machine.gpus_per_node)
+    return _of_xml(described(machine, listed_nics(table)))
+
+
+@cache
+def _of_xml(text: str) -> Machine:
+    return Machine(topology=topology_file.loads(text))
+
+
+@cache
+def _fixture(name: str, gpus: int) -> Machine:
+    whole = load_machine(name)
+    drops = [f"GPU{number}" for number in range(gpus, len(whole.system.gpus))]
+    return Machine(topology=edited(whole.topology, drops=drops))
 
 
 def listed_nics(table: PublishedTable) -> Nics:

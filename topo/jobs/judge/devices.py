@@ -26,6 +26,7 @@ LONG = 64 << 10
 LATENCY_US = {"write": 4.0, "send": 4.0, "read": 8.0, "atomic": 8.0}
 """Twice what NICs of 100 Gb/s and more take through one switch: 1 to 2 us in one direction; a read is a round trip."""
 HOST = "CPU"
+UNNAMED = "the table names neither its test nor devices of the machine"
 
 
 class Copy(NamedTuple):
@@ -81,7 +82,7 @@ def _of_matrix(table: MeasuredTable, found: list[Copy], why: str) -> Iterator[Fi
         yield _worst(table, [(one.gb_per_s / usual, one) for one in whole], "the others reach")
     elif found:
         alike = f"{len(found)} copies differ little, but " if len(found) > 1 else ""
-        message = f"{alike}what the path between the devices carries is not known: {why}"
+        message = f"{alike}what the path between the devices carries is not known: {why or UNNAMED}"
         yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), message, fix=False)
 
 

@@ -10,10 +10,12 @@ from railgauge.topo.channels.graph import Policy
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import Error
 from railgauge.topo.jobs.judge.measured_run import MeasuredRun
+from railgauge.topo.jobs.judge.plans import Plans
 from railgauge.topo.jobs.judge.possible_causes import PossibleCause, variants
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.nvls_bound import nvls_found
+from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.search import search
 
 BySize = Mapping[int, float]
@@ -24,6 +26,8 @@ class Forecasts:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self._plans = Plans()
+        self._variants: dict[tuple[object, ...], list[tuple[PossibleCause, Machine, Mapping[str, str]]]] = {}
         self.healthy = cache(self._healthy)
         self.bound = cache(self._bound)
         self.of_causes = cache(self._of_causes)
@@ -31,7 +35,11 @@ class Forecasts:
 
     def _healthy(self, run: MeasuredRun) -> BySize:
         """What NCCL reaches on the machine as it should be."""
-        return run.predicted(self.machine)
+        return run.predicted(self.machine, plans=self._plans)
+
+    def plan(self, run: MeasuredRun) -> NodePlan:
+        """What NCCL runs on the machine as it should be."""
+        return run.plan(self.machine, plans=self._plans)
 
     def _bound(self, run: MeasuredRun) -> float | None:
         """What neither rings and trees nor NVLS exceed. Between nodes an all-reduce by trees sends 2 (N - 1) / N of the
@@ -40,7 +48,7 @@ class Forecasts:
         machine = self.machine
         graph = search(machine.system, nodes=run.nodes, policy=Policy.BEST, denied=machine.denied).ring
         bounds = [graph.bound.gb_per_s] if graph.bound else []
-        plan = run.plan(machine)
+        plan = self.plan(run)
         if bounds and run.collective is Collective.ALL_REDUCE and run.nodes > 1:
             bounds.append(bounds[0] * run.collective.factor(plan.ranks) * run.nodes / (2 * (run.nodes - 1)))
         if bounds and run.collective is Collective.ALL_REDUCE and (nvls := nvls_found(plan)):
@@ -52,9 +60,12 @@ class Forecasts:
     ) -> tuple[tuple[PossibleCause, BySize], ...]:
         """Under each possible cause; the settings in force are one."""
         found = []
-        for cause, variant, changed in variants(self.machine, run.nodes, dict(in_force)):
+        key = run.nodes, run.settings, run.release, in_force
+        if key not in self._variants:  # kept, so that each machine is searched once for all tables
+            self._variants[key] = list(variants(self.machine, self.plan(run), dict(in_force)))
+        for cause, variant, changed in self._variants[key]:
             with suppress(Error):
-                found.append((cause, run.predicted(variant, changed)))
+                found.append((cause, run.predicted(variant, changed, self._plans)))
         return tuple(found)
 
     def _without(self, gpus: tuple[str, ...]) -> "Forecasts":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.pasted.gpu_models import of_product
 from railgauge.topo.jobs.judge.curve import Sized
+from railgauge.topo.jobs.judge.plans import Plans
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import find_end, names_of
@@ -15,7 +16,6 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
-from railgauge.topo.predict.planned import planned
 from railgauge.topo.predict.release import Release, parse_release
 from railgauge.topo.values.printable import printable
 
@@ -38,15 +38,18 @@ class MeasuredRun:
     datatype: str = FLOAT
     redop: str = "sum"
 
-    def plan(self, machine: Machine, changed: Mapping[str, str] = NOTHING) -> NodePlan:
-        """What NCCL would run, under further settings. Error if it finds no channels."""
-        plan = planned(machine, self.nodes, {**dict(self.settings), **changed}, self.release)
+    def plan(self, machine: Machine, changed: Mapping[str, str] = NOTHING, plans: Plans | None = None) -> NodePlan:
+        """What NCCL would run, under further settings. `plans` holds earlier ones. Error if it finds no channels."""
+        plan = (plans or Plans()).plan(machine, self.nodes, {**dict(self.settings), **changed}, self.release)
         return replace(plan, per_thread=self.per_thread, datatype=self.datatype, redop=self.redop)
 
-    def predicted(self, machine: Machine, changed: Mapping[str, str] = NOTHING) -> dict[int, float]:
+    def predicted(
+        self, machine: Machine, changed: Mapping[str, str] = NOTHING, plans: Plans | None = None
+    ) -> dict[int, float]:
         """The forecast by size in GB/s of bus bandwidth. Error as above."""
         allowed = read_allowed({**dict(self.settings), **changed})
-        rows = forecast(self.plan(machine, changed), self.collective, list(self.sizes), allowed, nccl_rows).rows
+        plan = self.plan(machine, changed, plans)
+        rows = forecast(plan, self.collective, list(self.sizes), allowed, nccl_rows).rows
         return {row.size: row.busbw_gb_per_s for row in rows}
 
 

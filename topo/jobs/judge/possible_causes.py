@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from railgauge.topo.channels.graph import Policy
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
@@ -18,7 +17,7 @@ from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
 from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
-from railgauge.topo.predict.search import search
+from railgauge.topo.predict.plan import NodePlan
 
 CHANNELS = (1, 2, 4, 8)
 
@@ -33,14 +32,16 @@ class PossibleCause(NamedTuple):
 
 
 def variants(
-    machine: Machine, nodes: int, in_force: Mapping[str, str]
+    machine: Machine, plan: NodePlan, in_force: Mapping[str, str]
 ) -> Iterator[tuple[PossibleCause, Machine, Mapping[str, str]]]:
-    """Each cause, with the machine and the settings that it makes; `in_force` is what the run may have had set."""
+    """Each cause, with the machine and the settings that it makes. `plan`: of the machine without any; `in_force`: what
+    the run may have had set.
+    """
     if in_force:
         texts = ", ".join(f"{name}={value}" for name, value in sorted(in_force.items()))
         yield PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env"), machine, in_force
-    yield from ((cause, machine, settings) for cause, settings in _settings(nodes))
-    for cause, sets, drops in _edits(machine, nodes):
+    yield from ((cause, machine, settings) for cause, settings in _settings(plan.nodes))
+    for cause, sets, drops in _edits(machine, plan):
         with suppress(Error):
             yield cause, replace(machine, topology=edited(machine.running, sets, drops)), {}
 
@@ -70,9 +71,9 @@ def _settings(nodes: int) -> Iterator[tuple[PossibleCause, dict[str, str]]]:
         yield PossibleCause(cause, PEERMEM_MISSING.id, "railgauge gdr check"), {"NCCL_NET_GDR_LEVEL": "LOC"}
 
 
-def _edits(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, list[str], list[str]]]:
+def _edits(machine: Machine, plan: NodePlan) -> Iterator[tuple[PossibleCause, list[str], list[str]]]:
     """A cause, and the edits that give a machine it."""
-    nics = _carrying(machine, nodes) if nodes > 1 else []
+    nics = _carrying(machine, plan) if plan.nodes > 1 else []
     others = [name for net in machine.system.nets if (name := names_of(net)[0]) not in nics]
     gpu = names_of(machine.system.gpus[-1])[0]
     for name, what in (*((nic, "NIC") for nic in nics[:1]), (gpu, "GPU")):
@@ -89,8 +90,7 @@ def _edits(machine: Machine, nodes: int) -> Iterator[tuple[PossibleCause, list[s
     yield PossibleCause(cause, NVLINK_MISSING.id, "railgauge check"), [f"{gpu}.nvlinks={links // 2}"], []
 
 
-def _carrying(machine: Machine, nodes: int) -> list[str]:
+def _carrying(machine: Machine, plan: NodePlan) -> list[str]:
     """The NICs that NCCL's channels take, by name."""
-    graph = search(machine.system, nodes=nodes, policy=Policy.NCCL, denied=machine.denied).ring
-    taken = {net for channel in graph.channels for net in channel.nets}
+    taken = {net for channel in plan.graphs.ring.channels for net in channel.nets}
     return [names_of(net)[0] for net in machine.system.nets if net.dev in taken]

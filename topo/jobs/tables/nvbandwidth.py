@@ -19,7 +19,7 @@ DEVICE = re.compile(
     r"^(?:Process +(\d{1,9}) \(([^)]{1,255})\): device|Device) (\d{1,9}): (\S.{0,127}?)(?: \(([0-9a-fA-F:.]{5,20})\))?$"
 )
 LISTED_DEVICE = re.compile(r"(\d{1,9}): (\S.{0,127}?)(?: \(([0-9a-fA-F:.]{5,20})\))?(?:: \((.{1,255})\))?")
-RUNNING = re.compile(r"^Running (\w{1,127})\.")
+RUNNING = re.compile(r"^(?:> *)?Running (\w{1,127})\.")
 DESCRIPTION = re.compile(r"((?:memcpy|memory|multicast|Device) .{0,100}\(column\).{0,40}\((GB/s|ns)\))")
 ENDS = re.compile(r"(CPU|GPU)\(row\) (<->|->|<-) (CPU|GPU)\(column\)")
 COLUMNS = re.compile(r"(?:^|\s)(\d{1,4}(?: +\d{1,4})*)$")
@@ -27,6 +27,9 @@ ROW = re.compile(r"(?:^|\s)(\d{1,4})((?: +(?:\d{1,12}\.\d{2}|N/A))+)$")
 SUM = re.compile(r"(?:^SUM|&&&& PERF) (\w{1,127}) (\d{1,15}\.\d{2})")
 FIGURE = re.compile(r"\d{1,15}(?:\.\d{1,17})?(?:e[+-]?\d{1,2})?")
 MOST_COLUMNS = 1 << 12
+BETWEEN_GPUS = "device_to_device_memcpy"
+ALONE = (("GPU", "->", "GPU"), ("GPU", "<-", "GPU"))
+"""Ends that only this test has; those from and to the host are also of all GPUs at once."""
 
 
 class NvbandwidthReader:
@@ -83,7 +86,9 @@ class NvbandwidthReader:
 
     def _begin(self, description: str, unit: str, number: int) -> None:
         table = self._table = self._drafts.begin(number)
-        table.release, table.test, table.detail = self._release, self._test, description
+        ends = ENDS.search(description)
+        alone = BETWEEN_GPUS if ends and ends.groups() in ALONE else ""
+        table.release, table.test, table.detail = self._release, self._test or alone, description
         table.devices, table.ranks = self._devices, len(self._devices)
         table.nodes = len({one.host for one in self._devices})
         table.gpu_memory = "CPU" not in description
@@ -107,7 +112,8 @@ class NvbandwidthReader:
     def _end(self, found: re.Match[str]) -> None:
         if self._table:
             self._table.sum_gb_per_s = float(found[2]) if self._unit == "GB/s" else None
-            self._table.test, self._table.complete = self._table.test or found[1], True
+            named = self._table.test if self._table.test != BETWEEN_GPUS else ""
+            self._table.test, self._table.complete = named or found[1], True
             self._table = None
 
     def _device(self, found: re.Match[str]) -> None:

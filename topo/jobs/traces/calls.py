@@ -9,6 +9,8 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.values.printable import one_line
 
 LONGEST_NAME = 60
+BARRIER_TYPE = "Float"
+"""Of the one element that NCCL's barrier reduces; a trace of Gloo's has none."""
 
 
 class RankCalls:
@@ -37,7 +39,8 @@ class RankCalls:
         `elements` of this rank's input and output; `peers`: who sends and who receives a message, by their ranks in the
         job; `number`: of the call in its group, counted here if the trace has none.
         """
-        found, of = collective_of(name), dtype_of(dtype)
+        found = collective_of(name)
+        of = dtype_of(dtype or BARRIER_TYPE * is_barrier(name))
         if isinstance(found, NoData):
             return
         if isinstance(found, Message):

@@ -47,7 +47,8 @@ def _take(entry: dict[str, Any], groups: dict[str, tuple[int, ...]], calls: Rank
     if is_closing(name):
         return
     group = plain(entry["process_group"][0])
-    ranks = groups.get(group, ())
+    # Gloo records its default group without a name
+    ranks = groups.get(group) or (next(iter(groups.values())) if len(groups) == 1 else ())
     between = peers_of(ends)
     calls.take(
         name,

@@ -109,6 +109,19 @@ def test_a_matrix_alone_is_named_by_its_sum():
     assert (table.test, table.release, table.ranks) == ("device_to_device_memcpy_read_ce", "", 0)
 
 
+@pytest.mark.parametrize(
+    ("before", "ends", "test"),
+    [
+        ("> Running host_to_device_memcpy_sm.\n", "CPU(row) -> GPU(column)", "host_to_device_memcpy_sm"),
+        ("", "GPU(row) <- GPU(column)", "device_to_device_memcpy"),
+        ("", "CPU(row) <- GPU(column)", ""),
+    ],
+)
+def test_a_matrix_in_a_quotation_or_without_its_test(before, ends, test):
+    (table,) = read_tables(f"{before}memcpy SM {ends} bandwidth (GB/s)\n0         1\n0     35.19     35.25\n")
+    assert (table.test, len(table.rows)) == (test, 2)
+
+
 def test_hostile_columns():
     assert read_tables(OLD.replace("          0         1", "          1         0")) == []
     assert read_tables(OLD.replace("25.50", "1" * 5000).replace("772.58", "-1.00")) == []

@@ -78,6 +78,22 @@ def test_the_records_of_all_ranks_are_one_list_with_the_least_time(tmp_path):
     assert one.measured_us == 1000.0
 
 
+def test_a_record_of_gloo_names_no_group_and_no_type_of_a_barrier(tmp_path):
+    """As PyTorch 2.13 writes it."""
+    record = dump(entry(1, "all_reduce", [[16]], [[16]]), entry(2, "barrier", [], []))
+    record["pg_config"] = {"": {"name": "", "desc": "", "ranks": "[0, 1]"}}
+    for one in record["entries"]:
+        one["profiling_name"] = one["profiling_name"].replace("nccl", "gloo")
+    for rank in range(2):
+        (tmp_path / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(record))
+    trace = read_trace([str(tmp_path)])
+    assert not trace.left_out
+    assert [(one.collective, one.bytes, one.group.ranks) for one in trace.by_source[0]] == [
+        ("all_reduce", 64, (0, 1)),
+        ("all_reduce", 4, (0, 1)),
+    ]
+
+
 @pytest.mark.parametrize("damage", ["pg_config", "profiling_name", "input_sizes"])
 def test_a_damaged_record_is_an_input_error(written, damage):
     record = dump(*ENTRIES)
