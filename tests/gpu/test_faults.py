@@ -103,7 +103,7 @@ def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
     ("hangs", "words"),
     [
         ("cuLaunchKernel@1", r"running fill_\w+: a GPU did not finish within"),  # the first thing that is run on a GPU
-        ("launch:low_latency_sum@1", "rank 1 did not take part|a GPU did not finish within"),
+        ("launch:low_latency@1", "rank 1 did not take part|a GPU did not finish within"),
         (
             "launch:check_reduced_exact_float@1",
             "rank 1 did not take part|running check_\\w+: a GPU did not finish within",
@@ -121,5 +121,5 @@ def test_a_kernel_that_never_ends_is_left_behind(fake_gpus, hangs, words, graphs
 def test_what_is_put_on_a_gpu_that_hangs_has_an_end(fake_gpus):
     """More iterations than a stream takes before it makes its caller wait."""
     many = ("-n", "5000", "-w", "0", "--timeout", "2")
-    result = run(*THREADS, *many, **fake_gpus(2, faults="launch:low_latency_sum@1=hang"))
+    result = run(*THREADS, *many, **fake_gpus(2, faults="launch:low_latency@1=hang"))
     assert result.returncode == 4, result.stderr

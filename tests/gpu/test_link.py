@@ -74,14 +74,14 @@ def test_without_p2p_it_goes_through_the_host_and_says_why(fake_gpus, setting, w
 
 
 def test_damaged_bytes_are_found_in_both_directions(fake_gpus):
-    got = document(fake_gpus(2, faults="copy=1"), *SMALL, "0", "1", status=4)
+    got = document(fake_gpus(2, faults="launch:copy=corrupt"), *SMALL, "0", "1", status=4)
     wrong = [one["wrong"] / one["measured"] for one in got["links"]]
     assert wrong == [0, 0, 2, 2, 2, 2]  # of a long and of a short message
     assert "4 bytes over P2P by stores are wrong: random data: index 4: expected" in got["error"]
 
 
 def test_a_gpu_that_never_answers_is_named_within_the_timeout(fake_gpus):
-    done = link(fake_gpus(2, faults="hand_over@1=hang"), "-b", "1K", "-n", "1", "--timeout", "0.5", status=4)
+    done = link(fake_gpus(2, faults="launch:hand_over@1=late"), "-b", "1K", "-n", "1", "--timeout", "0.5", status=4)
     assert "GPU 1 did not answer within 0.5" in done.stderr
 
 

@@ -155,16 +155,16 @@ class World {
             std::find(std::begin(kOverChannels), std::end(kOverChannels), o.collective);
         const ChannelArguments a{
             base(rank), &channels_[rank], 1,       ranks_, static_cast<Round>(what - kOverChannels),
-            o.source,   o.destination,    o.count, o.root, 0};
+            o.source,   o.destination,    o.count, o.root, reduction_of(o, ranks_)};
         if (way == Way::kRing) {
           return grid_.launch<int>(rank, blocks, kRingThreads,
-                                   [a](int& stop) { ring<T, Sum>(a, stop); });
+                                   [a](int& stop) { Ring<T>(a, stop).run(); });
         }
         struct Stops {
           int stops[2];
         };
         return grid_.launch<Stops>(rank, blocks, kTreeThreads,
-                                   [a](Stops& shared) { tree<T, Sum>(a, shared.stops); });
+                                   [a](Stops& shared) { tree<T>(a, shared.stops); });
       }
       case Way::kRegistered: {
         RegisteredArguments a{};
@@ -178,7 +178,7 @@ class World {
         on_registered(o, rank, ranks_, a);
         return grid_.launch<RegisteredShared>(
             rank, blocks, kRegisteredThreads,
-            [a](RegisteredShared& shared) { registered<T, Sum>(a, shared); });
+            [a](RegisteredShared& shared) { registered<T>(a, shared); });
       }
       default:
         exchange(way, o, rank, blocks);
@@ -198,12 +198,12 @@ class World {
     }
     struct Nothing {};
     if (way == Way::kLowLatency) {
-      grid_.launch<Nothing>(rank, blocks, kThreads, [a](Nothing&) { low_latency<T, Sum>(a); });
+      grid_.launch<Nothing>(rank, blocks, kThreads, [a](Nothing&) { LowLatency<T>(a).run(); });
     } else if (way == Way::kFullLines) {
-      grid_.launch<Nothing>(rank, blocks, kThreads, [a](Nothing&) { FullLines<T>(a).run<Sum>(); });
+      grid_.launch<Nothing>(rank, blocks, kThreads, [a](Nothing&) { FullLines<T>(a).run(); });
     } else {
       grid_.launch<PushShared>(rank, blocks, kPushThreads,
-                               [a](PushShared& shared) { push<T, Sum>(a, shared); });
+                               [a](PushShared& shared) { push<T>(a, shared); });
     }
   }
 
@@ -326,7 +326,7 @@ void divide(Dtype dtype, std::uint32_t ranks, int shift) {
     const Element* const from[] = {values.data() + shift};
     Element* const to[] = {result.data() + shift};
     const Crew crew{0, kWarp, static_cast<int>(threadIdx.x)};
-    reduce_chunk<Element, Sum>(crew, from, 1, to, 1, count, ranks);
+    reduce_chunk(crew, from, 1, to, 1, count, {Redop::kSum, ranks});
   });
   grid.run();
   REQUIRE(!std::memcmp(result.data() + shift, expected.data() + shift, count * sizeof(Element)));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the kernels of several GPUs on one thread of a CPU (kernels/simt.h): each of their threads
-// is a fiber, and which goes on next is drawn. Time is counted in turns. A seed gives the same run
-// again; -fsanitize=thread takes the fibers for threads, and sees what no barrier and no word
-// orders, whatever was drawn.
+// Runs the kernels of several GPUs on one thread of a CPU: which of their threads (fibers.h) goes on
+// next is drawn. Time is counted in turns. A seed gives the same run again.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +10,9 @@
 #include <random>
 #include <vector>
 
-namespace railgauge::gpu {
+#include "tests/native/fibers.h"
 
-class Block;
-class Fiber;
+namespace railgauge::gpu {
 
 class Grid {
  public:
@@ -40,7 +37,6 @@ class Grid {
   void run(int late = -1);
 
  private:
-  friend class Block;
   using Body = std::function<void()>;
   struct Launch {
     unsigned blocks, threads;
@@ -48,16 +44,13 @@ class Grid {
   };
   struct Gpu {
     std::deque<Launch> launches;  // the first one runs, if there are blocks
-    std::vector<std::unique_ptr<Block>> blocks;
-    std::vector<Fiber*> ready;
-    std::size_t left = 0;  // fibers that have not ended
+    std::unique_ptr<Fibers> threads;
   };
 
   void put(int gpu, Launch launch);
   void begin(Gpu& gpu);
   // A turn of one of its threads; whether it did anything but wait.
   bool step(Gpu& gpu);
-  void end(Gpu& gpu);
 
   std::mt19937 random_;
   std::vector<Gpu> gpus_;

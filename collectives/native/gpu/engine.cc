@@ -278,7 +278,7 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
                              operation.destination,
                              operation.count,
                              operation.root,
-                             operation.op == Redop::kAvg ? unsigned(ranks()) : 0};
+                             reduction_of(operation, ranks())};
   launch(operation, choice.way, grid, kChannelThreads, stream, &arguments);
 }
 
@@ -354,16 +354,14 @@ void Engine::await(const cuda::Mark& mark) const {
 }
 
 cuda::Function Engine::function(const Operation& operation, Way way) {
-  static constexpr const char* kOps[kRedops] = {"sum", "prod", "min", "max", "sum"};
-  static constexpr const char* kWays[] = {"low_latency_", "push_", "full_lines_",
-                                          "ring_",        "tree_", "registered_"};
+  static constexpr const char* kWays[] = {"low_latency", "push", "full_lines",
+                                          "ring",        "tree", "registered"};
   auto& kernels = kernels_[static_cast<int>(operation.dtype)];
   if (!kernels) {
     kernels.emplace(gpu_.context(), fatbin(operation.dtype),
                     std::string("for ") + dtype_name(operation.dtype));
   }
-  return kernels->function(std::string(kWays[static_cast<int>(way)]) +
-                           kOps[static_cast<int>(operation.op)]);
+  return kernels->function(kWays[static_cast<int>(way)]);
 }
 
 }  // namespace railgauge::gpu

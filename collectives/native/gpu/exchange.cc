@@ -12,7 +12,9 @@ constexpr std::size_t kPartBytes = 128;  // parts begin at multiples, so that ve
 // Builds an Exchange; counts and places are of elements.
 class Builder {
  public:
-  Builder(const Operation& o, int rank, int ranks) : o_(o), rank_(rank), ranks_(ranks) {}
+  Builder(const Operation& o, int rank, int ranks) : o_(o), rank_(rank) {
+    e_.reduction = reduction_of(o, ranks);
+  }
 
   void give(int peer, std::size_t at, std::size_t count) {
     if (peer == rank_) return;
@@ -36,7 +38,6 @@ class Builder {
     e_.result = o_.destination ? destination(to) : nullptr;
     e_.reduce_count = count;
     e_.reduce_from = from & ~(1u << rank_);
-    if (o_.reduces() && o_.op == Redop::kAvg) e_.divide_by = ranks_;
   }
   // The own input to its place, if it does not lie there.
   void keep(std::size_t from, std::size_t to, std::size_t count) {
@@ -52,7 +53,7 @@ class Builder {
   std::byte* destination(std::size_t at) const { return o_.destination + at * o_.element_bytes(); }
 
   const Operation& o_;
-  const int rank_, ranks_;
+  const int rank_;
   Exchange e_{};
 };
 
@@ -117,6 +118,11 @@ Exchange broadcast(const Operation& o, int rank, int ranks) {
 }
 
 }  // namespace
+
+Reduction reduction_of(const Operation& o, int ranks) {
+  if (!o.reduces() || o.op != Redop::kAvg) return {o.op, 0};
+  return {Redop::kSum, static_cast<std::uint32_t>(ranks)};
+}
 
 Exchange in_one_step(const Operation& o, int rank, int ranks) {
   Builder built(o, rank, ranks);
@@ -197,7 +203,7 @@ void on_registered(const Operation& o, int rank, int ranks, RegisteredArguments&
   a.reduce_count = own.reduce_count;
   a.reduce_from = own.reduce_from;
   a.share_with = own.share_with;
-  a.divide_by = own.divide_by;
+  a.reduction = own.reduction;
   Operation there = o;  // as a peer sees it: places from the beginning of its arrays on
   std::byte* const beginning = reinterpret_cast<std::byte*>(kPartBytes);
   there.source = there.destination = beginning;

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collectives/native/dtype.h"
+
 #ifdef __CUDACC__
 #define RAILGAUGE_ON_BOTH __host__ __device__
 #else
@@ -95,6 +97,12 @@ struct Status {
   std::uint32_t elsewhere;  // set by one on symmetric memory: 1 + a rank with another offset in it
 };
 
+// How elements become one.
+struct Reduction {
+  Redop op;
+  std::uint32_t divide_by;  // of averages, whose op is a sum; 0: none
+};
+
 // One collective, as transfers between a rank and its peers. Pointers are on the rank's own GPU,
 // counts of elements; a null pointer or a count of 0 is no transfer.
 struct Exchange {
@@ -109,7 +117,7 @@ struct Exchange {
   std::uint32_t share_with;   // bits: the peers that receive the result
   void* take[kMostRanks];     // where a peer's result goes
   std::size_t take_count[kMostRanks];
-  std::uint32_t divide_by;  // of averages; 0: none
+  Reduction reduction;
 };
 
 // What every kernel gets.
@@ -166,7 +174,7 @@ struct RegisteredArguments {
   std::size_t reduce_at[kMostRanks];
   std::uint32_t share_with;  // bits: the peers that receive the result
   std::size_t share_at[kMostRanks];
-  std::uint32_t divide_by;  // of averages; 0: none
+  Reduction reduction;
 };
 
 inline constexpr int kMostChildren = 3;  // of a tree
@@ -193,7 +201,7 @@ struct ChannelArguments {
   void* destination;
   std::size_t count;  // as in Operation
   int root;
-  std::uint32_t divide_by;
+  Reduction reduction;
 };
 
 }  // namespace railgauge::gpu

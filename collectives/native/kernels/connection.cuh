@@ -79,113 +79,128 @@ __device__ inline bool all_go_on(const Crew& crew, bool fine, volatile int& stop
   return !stop;
 }
 
-template <class T>
-__device__ void copy(const Crew& crew, T* to, const T* from, std::size_t count) {
-  std::size_t vectors = 0;
-  if (is_aligned(to) && is_aligned(from)) {
-    vectors = count * sizeof(T) / sizeof(Vector);
-    const Vector* source = reinterpret_cast<const Vector*>(from);
-    Vector* target = reinterpret_cast<Vector*>(to);
-    std::size_t at = crew.thread;
-    for (; at + (kAhead - 1) * crew.size < vectors; at += kAhead * crew.size) {
-      Vector held[kAhead];
+// Some words of a thread, which lie apart by the size of its crew.
+template <class T, class Word, int kHeld>
+struct Held {
+  Pack<T, Word> pack[kHeld];
+
+  // Of such words.
+  struct Sums {
+    Reduced<T, Word> sum[kHeld];
+
+    __device__ void begin(const Held& held) {
 #pragma unroll
-      for (int i = 0; i < kAhead; ++i) held[i] = __ldcs(source + at + i * crew.size);
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i) target[at + i * crew.size] = held[i];
+      for (int i = 0; i < kHeld; ++i) sum[i].begin(held.pack[i]);
     }
-    for (; at < vectors; at += crew.size) target[at] = __ldcs(source + at);
+    template <class Op>
+    __device__ void add(const Held& held) {
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) sum[i].template add<Op>(held.pack[i]);
+    }
+    template <class Op>
+    __device__ Held end(std::uint32_t divide_by) const {
+      Held held;
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) held.pack[i] = sum[i].template end<Op>(divide_by);
+      return held;
+    }
+  };
+
+  __device__ void load(const Crew& crew, const T* from, std::size_t at) {
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i)
+      pack[i].word = __ldcs(reinterpret_cast<const Word*>(from) + at + i * crew.size);
   }
-  for (std::size_t at = vectors * (sizeof(Vector) / sizeof(T)) + crew.thread; at < count;
-       at += crew.size) {
-    to[at] = from[at];
+  __device__ void store(const Crew& crew, T* const* targets, int n_targets, std::size_t at) const {
+#pragma unroll 1
+    for (int target = 0; target < n_targets; ++target) {
+      Word* const to = reinterpret_cast<Word*>(targets[target]) + at;
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) to[i * crew.size] = pack[i].word;
+    }
   }
+};
+
+// Calls `visit` with a Held and a place for all that a thread has of `count` elements: vectors where
+// the arrays are aligned, kHeld of them at a time, then single elements.
+template <class T, int kHeld, class Visit>
+__device__ void each_word(const Crew& crew, bool aligned, std::size_t count, Visit visit) {
+  constexpr std::size_t kElements = sizeof(Vector) / sizeof(T);
+  const std::size_t vectors = aligned ? count / kElements : 0;
+  std::size_t at = crew.thread;
+#pragma unroll 1
+  for (; at + (kHeld - 1) * crew.size < vectors; at += kHeld * crew.size)
+    visit(Held<T, Vector, kHeld>{}, at);
+#pragma unroll 1
+  for (; at < vectors; at += crew.size) visit(Held<T, Vector, 1>{}, at);
+#pragma unroll 1
+  for (at = vectors * kElements + crew.thread; at < count; at += crew.size)
+    visit(Held<T, Bits<T>, 1>{}, at);
+}
+
+template <class T>
+__device__ bool are_aligned(T* const* arrays, int count) {
+  bool aligned = true;
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) aligned = aligned && is_aligned(arrays[i]);
+  return aligned;
 }
 
 // The same data to several targets.
 template <class T>
 __device__ void copy_to(const Crew& crew, T* const* targets, int n_targets, const T* from,
                         std::size_t count) {
-  bool aligned = is_aligned(from);
-  for (int i = 0; i < n_targets; ++i) aligned = aligned && is_aligned(targets[i]);
-  const std::size_t vectors = aligned ? count * sizeof(T) / sizeof(Vector) : 0;
-  const Vector* source = reinterpret_cast<const Vector*>(from);
-  std::size_t at = crew.thread;
-  for (; at + (kAhead - 1) * crew.size < vectors; at += kAhead * crew.size) {
-    Vector held[kAhead];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) held[i] = __ldcs(source + at + i * crew.size);
-    for (int target = 0; target < n_targets; ++target) {
-      Vector* to = reinterpret_cast<Vector*>(targets[target]);
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i) to[at + i * crew.size] = held[i];
+  const bool aligned = is_aligned(from) && are_aligned(targets, n_targets);
+  each_word<T, kAhead>(crew, aligned, count, [&](auto held, std::size_t at) {
+    held.load(crew, from, at);
+    held.store(crew, targets, n_targets, at);
+  });
+}
+
+template <class T>
+__device__ void copy(const Crew& crew, T* to, const T* from, std::size_t count) {
+  T* const targets[] = {to};
+  copy_to(crew, targets, 1, from, count);
+}
+
+// What `reduce` does with one operator.
+template <class Op, class T>
+__device__ void reduce_by(const Crew& crew, const T* const* inputs, int n_inputs,
+                          T* const* targets, int n_targets, std::size_t count,
+                          bool aligned, std::uint32_t divide_by) {
+  constexpr int kElements = sizeof(Vector) / sizeof(T);
+  // As registers allow, and divisions take place.
+  constexpr int kHeld = Op::kDivides || kElements > 8 ? 1 : kElements > 4 ? 2 : 4;
+  each_word<T, kHeld>(crew, aligned, count, [&](auto one, std::size_t at) {
+    // Nothing is carried from one place to the next, which would take registers all the way.
+    typename decltype(one)::Sums sums{};
+#pragma unroll 1
+    for (int input = 0; input < n_inputs; input += 2) {
+      one.load(crew, inputs[input], at);
+      if (input + 1 < n_inputs) {  // both are under way at once
+        decltype(one) other;
+        other.load(crew, inputs[input + 1], at);
+        input ? sums.template add<Op>(one) : sums.begin(one);
+        sums.template add<Op>(other);
+      } else {
+        input ? sums.template add<Op>(one) : sums.begin(one);
+      }
     }
-  }
-  for (; at < vectors; at += crew.size) {
-    const Vector held = __ldcs(source + at);
-    for (int target = 0; target < n_targets; ++target) {
-      reinterpret_cast<Vector*>(targets[target])[at] = held;
-    }
-  }
-  for (std::size_t rest = vectors * (sizeof(Vector) / sizeof(T)) + crew.thread; rest < count;
-       rest += crew.size) {
-    for (int target = 0; target < n_targets; ++target) targets[target][rest] = from[rest];
-  }
+    sums.template end<Op>(divide_by).store(crew, targets, n_targets, at);
+  });
 }
 
 // Reduces a chunk of all inputs, rank by rank in this order everywhere, and writes it to every
 // target.
-template <class T, class Op>
+template <class T>
 __device__ void reduce_chunk(const Crew& crew, const T* const* inputs, int n_inputs,
                              T* const* targets, int n_targets, std::size_t count,
-                             std::uint32_t divide_by) {
-  constexpr int kElements = Pack<T, Vector>::kElements;
-  constexpr int kHeld = kElements > 8 ? 1 : kElements > 4 ? 2 : 4;  // as registers allow
-  bool aligned = true;
-  for (int i = 0; i < n_inputs; ++i) aligned = aligned && is_aligned(inputs[i]);
-  for (int i = 0; i < n_targets; ++i) aligned = aligned && is_aligned(targets[i]);
-  const std::size_t vectors = aligned ? count / kElements : 0;
-  std::size_t at = crew.thread;
-  for (; at + (kHeld - 1) * crew.size < vectors; at += kHeld * crew.size) {
-    Reduced<T, Vector> sum[kHeld];
-    Pack<T, Vector> held[kHeld];
-    for (int input = 0; input < n_inputs; ++input) {
-      const Vector* from = reinterpret_cast<const Vector*>(inputs[input]);
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i) held[i].word = __ldcs(from + at + i * crew.size);
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i)
-        input ? sum[i].template add<Op>(held[i]) : sum[i].begin(held[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) held[i] = sum[i].end(divide_by);
-    for (int target = 0; target < n_targets; ++target) {
-      Vector* to = reinterpret_cast<Vector*>(targets[target]);
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i) to[at + i * crew.size] = held[i].word;
-    }
-  }
-  for (; at < vectors; at += crew.size) {
-    Reduced<T, Vector> sum;
-    Pack<T, Vector> held;
-    for (int input = 0; input < n_inputs; ++input) {
-      held.word = __ldcs(reinterpret_cast<const Vector*>(inputs[input]) + at);
-      input ? sum.template add<Op>(held) : sum.begin(held);
-    }
-    held = sum.end(divide_by);
-    for (int target = 0; target < n_targets; ++target) {
-      reinterpret_cast<Vector*>(targets[target])[at] = held.word;
-    }
-  }
-  for (std::size_t rest = vectors * kElements + crew.thread; rest < count; rest += crew.size) {
-    wide<T> sum{};
-    for (int input = 0; input < n_inputs; ++input) {
-      const wide<T> value = widen(inputs[input][rest]);
-      sum = input ? Op::of(sum, value) : value;
-    }
-    if (divide_by) sum = divided(sum, divide_by);
-    for (int target = 0; target < n_targets; ++target) targets[target][rest] = narrow<T>(sum);
-  }
+                             Reduction reduction) {
+  const bool aligned = are_aligned(inputs, n_inputs) && are_aligned(targets, n_targets);
+  with_op(reduction, [&](auto op) {
+    reduce_by<decltype(op)>(crew, inputs, n_inputs, targets, n_targets, count, aligned,
+                            reduction.divide_by);
+  });
 }
 
 }  // namespace railgauge::gpu

@@ -7,7 +7,8 @@ using namespace railgauge::gpu;
 
 namespace {
 
-constexpr int kThreads = 512, kAtOnce = 4;  // 16-byte loads that a thread has under way
+constexpr int kThreads = crew_of(16);
+constexpr int kAtOnce = 4;  // 16-byte loads that a thread has under way
 
 __device__ std::size_t own_place() { return std::size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 
@@ -35,8 +36,7 @@ __device__ bool take(const std::uint64_t* in, unsigned words, unsigned turn, Pat
 }  // namespace
 
 // Both are aligned to 16 bytes.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    copy(char* to, const char* from, std::size_t size) {
+RAILGAUGE_KERNEL(copy, kThreads, char* to, const char* from, std::size_t size) {
   auto* target = reinterpret_cast<uint4*>(to);
   const auto* source = reinterpret_cast<const uint4*>(from);
   const std::size_t vectors = size / sizeof(uint4), step = std::size_t(gridDim.x) * blockDim.x;
@@ -49,16 +49,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kAtOnce; ++i) target[at + i * step] = held[i];
   }
   for (; at < vectors; at += step) target[at] = source[at];
-  const std::size_t rest = vectors * sizeof(uint4) + own_place();
-  if (rest < size) to[rest] = from[rest];
+  for (at = vectors * sizeof(uint4) + own_place(); at < size; at += step) to[at] = from[at];
 }
 
 // One block: messages of so many words to `out`, each answered before the next, in the turns after
 // `before`; `asks` sends first. A message is overwritten when its answer is there, an answer when
 // the next message is: either says that all threads of the other end have read.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    hand_over(std::uint64_t* out, const std::uint64_t* in, unsigned words, unsigned before,
-              unsigned turns, int asks, int peer, Base base) {
+RAILGAUGE_KERNEL(hand_over, kThreads, std::uint64_t* out, const std::uint64_t* in, unsigned words,
+                 unsigned before, unsigned turns, int asks, int peer, Base base) {
   Patience patience(base);
   for (unsigned turn = before + 1; turn <= before + turns; ++turn) {
     if (asks) give(out, words, turn);

@@ -14,73 +14,79 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "arguments.h"
 #include "ptx.cuh"
 
 namespace railgauge::gpu {
 
+#ifdef __CUDACC__
+using Float16 = __half;
+using Bfloat16 = __nv_bfloat16;
+using Float8E4m3 = __nv_fp8_e4m3;
+using Float8E5m2 = __nv_fp8_e5m2;
 template <class T>
-struct Wide {
-  using Type = T;
+inline constexpr bool kIsSmallFloat =
+    std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16> || std::is_same_v<T, Float8E4m3> ||
+    std::is_same_v<T, Float8E5m2>;
+#else
+template <class T>
+inline constexpr bool kIsSmallFloat = kIsReduced<T>;
+#endif
+
+template <int kBytes>
+struct OfBytes;
+template <>
+struct OfBytes<1> {
+  using Type = unsigned char;
 };
+template <>
+struct OfBytes<2> {
+  using Type = unsigned short;
+};
+template <>
+struct OfBytes<4> {
+  using Type = unsigned int;
+};
+template <>
+struct OfBytes<8> {
+  using Type = unsigned long long;
+};
+// An element as bits.
 template <class T>
-using wide = typename Wide<T>::Type;
+using Bits = typename OfBytes<sizeof(T)>::Type;
+
+// What an element is reduced as.
+template <class T>
+using wide = std::conditional_t<kIsSmallFloat<T>, float, T>;
 
 template <class T>
 __device__ inline wide<T> widen(T value) {
-  return static_cast<wide<T>>(value);
+#ifndef __CUDACC__
+  if constexpr (kIsSmallFloat<T>)
+    return railgauge::widen(value);
+  else
+#endif
+    return static_cast<wide<T>>(value);
 }
-
+// What is beyond the largest number of 8 bits becomes that, as on the host and in NCCL.
 template <class T>
 __device__ inline T narrow(wide<T> value) {
-  return T(value);
-}
 #ifdef __CUDACC__
-template <>
-struct Wide<__half> {
-  using Type = float;
-};
-template <>
-struct Wide<__nv_bfloat16> {
-  using Type = float;
-};
-template <>
-struct Wide<__nv_fp8_e4m3> {
-  using Type = float;
-};
-template <>
-struct Wide<__nv_fp8_e5m2> {
-  using Type = float;
-};
-// What is beyond the largest number becomes that, as on the host and in NCCL.
-template <>
-__device__ inline __nv_fp8_e4m3 narrow<__nv_fp8_e4m3>(float value) {
-  __nv_fp8_e4m3 result;
-  result.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
-  return result;
-}
-template <>
-__device__ inline __nv_fp8_e5m2 narrow<__nv_fp8_e5m2>(float value) {
-  __nv_fp8_e5m2 result;
-  result.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);
-  return result;
-}
+  if constexpr (sizeof(T) == 1 && kIsSmallFloat<T>) {
+    constexpr bool is_e4m3 = std::is_same_v<T, Float8E4m3>;
+    T result;
+    result.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, is_e4m3 ? __NV_E4M3 : __NV_E5M2);
+    return result;
+  } else {
+    return T(value);
+  }
 #else
-template <class T>
-  requires kIsReduced<T>
-struct Wide<T> {
-  using Type = float;
-};
-template <class T>
-  requires kIsReduced<T>
-inline float widen(T value) {
-  return railgauge::widen(value);
-}
-template <class T>
-  requires kIsReduced<T>
-inline T narrow(float value) {
-  return railgauge::narrow<T>(value);
-}
+  if constexpr (kIsSmallFloat<T>)
+    return railgauge::narrow<T>(value);
+  else
+    return value;
 #endif
+}
 
 // A sum of so many ranks' elements as their mean, toward zero where it is an integer; an integer
 // may be too short for their number.
@@ -90,31 +96,54 @@ __device__ inline W divided(W sum, std::uint32_t ranks) {
   return static_cast<W>(static_cast<Dividend>(sum) / static_cast<Dividend>(ranks));
 }
 
-struct Sum {
+// How two elements become one. Divisions are long: only the kernels' code for means has them.
+struct Undivided {
+  static constexpr bool kDivides = false;
+};
+struct Sum : Undivided {
   template <class W>
   __device__ static W of(W a, W b) {
     return a + b;
   }
 };
-struct Prod {
+struct Mean : Sum {
+  static constexpr bool kDivides = true;
+};
+struct Prod : Undivided {
   template <class W>
   __device__ static W of(W a, W b) {
     return a * b;
   }
 };
 // Of a NaN and a number the number, as on the host.
-struct Min {
+struct Min : Undivided {
   template <class W>
   __device__ static W of(W a, W b) {
     return b < a || a != a ? b : a;
   }
 };
-struct Max {
+struct Max : Undivided {
   template <class W>
   __device__ static W of(W a, W b) {
     return a < b || a != a ? b : a;
   }
 };
+
+// Calls visit with the operator.
+template <class Visit>
+__device__ void with_op(Reduction reduction, Visit visit) {
+  if (reduction.divide_by) return visit(Mean{});
+  switch (reduction.op) {
+    case Redop::kProd:
+      return visit(Prod{});
+    case Redop::kMin:
+      return visit(Min{});
+    case Redop::kMax:
+      return visit(Max{});
+    default:
+      return visit(Sum{});
+  }
+}
 
 // Some elements that are moved by one load or store.
 template <class T, class Word>
@@ -133,20 +162,21 @@ struct Reduced {
 
   __device__ void begin(const Pack<T, Word>& pack) {
 #pragma unroll
-    for (int i = 0; i < Pack<T, Word>::kElements; ++i) value[i] = widen(pack.element[i]);
+    for (int i = 0; i < Pack<T, Word>::kElements; ++i) value[i] = gpu::widen(pack.element[i]);
   }
   template <class Op>
   __device__ void add(const Pack<T, Word>& pack) {
 #pragma unroll
     for (int i = 0; i < Pack<T, Word>::kElements; ++i) {
-      value[i] = Op::of(value[i], widen(pack.element[i]));
+      value[i] = Op::of(value[i], gpu::widen(pack.element[i]));
     }
   }
+  template <class Op>
   __device__ Pack<T, Word> end(std::uint32_t divide_by) const {
     Pack<T, Word> pack;
 #pragma unroll
     for (int i = 0; i < Pack<T, Word>::kElements; ++i) {
-      pack.element[i] = narrow<T>(divide_by ? divided(value[i], divide_by) : value[i]);
+      pack.element[i] = gpu::narrow<T>(Op::kDivides ? divided(value[i], divide_by) : value[i]);
     }
     return pack;
   }

@@ -48,10 +48,12 @@ class FullLines {
         round_(memory_->line_round + 1),
         place_(threadIdx.x % kLineThreads) {}
 
-  template <class Op>
   __device__ void run() {
+#pragma unroll 1
     for (int step = 1; step < a_.ranks; ++step) give((a_.rank + step) % a_.ranks);
-    reduce_and_share<Op>() && land() && take();
+    bool there = false;
+    with_op(e_.reduction, [&](auto op) { there = reduce_and_share<decltype(op)>(); });
+    there && land() && take();
     end();
   }
 
@@ -109,6 +111,7 @@ class FullLines {
     for (WarpLines at(words); at.has(); at.next()) {
       Reduced<T, Word> first, second;
       bool begun = false;
+#pragma unroll 1
       for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
         Sixteen half{};
         if (rank == a_.rank) {
@@ -127,7 +130,8 @@ class FullLines {
         begun = true;
       }
       if (!at.is_line()) continue;
-      const Sixteen sum{first.end(e_.divide_by).word, second.end(e_.divide_by).word};
+      const Sixteen sum{first.template end<Op>(e_.reduction.divide_by).word, second.template end<Op>(e_.reduction.divide_by).word};
+#pragma unroll 1
       for (int step = 1; step < a_.ranks; ++step) {
         const int peer = (a_.rank + step) % a_.ranks;
         if (e_.share_with >> peer & 1)
@@ -140,6 +144,7 @@ class FullLines {
 
   // Data of peers that is not reduced; for peers without data the line that signals this.
   __device__ bool land() {
+#pragma unroll 1
     for (int step = 1; step < a_.ranks; ++step) {
       const int peer = (a_.rank + step) % a_.ranks;
       if ((e_.reduce_from >> peer & 1) && e_.reduce_count) continue;
@@ -154,6 +159,7 @@ class FullLines {
     return true;
   }
   __device__ bool take() {
+#pragma unroll 1
     for (int step = 1; step < a_.ranks; ++step) {
       const int peer = (a_.rank + step) % a_.ranks;
       if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.in[peer].words, true), peer))

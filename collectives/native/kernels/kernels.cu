@@ -7,44 +7,37 @@
 #include "ring.cuh"
 #include "tree.cuh"
 
+using namespace railgauge;
 using namespace railgauge::gpu;
+using T = RAILGAUGE_ELEMENT;
 
-#define KERNELS(name, Op)                                                \
-  extern "C" __global__ void __launch_bounds__(512)                      \
-      low_latency_##name(const __grid_constant__ Arguments a) {          \
-    begin_kernel();                                                      \
-    low_latency<RAILGAUGE_ELEMENT, Op>(a);                               \
-  }                                                                      \
-  extern "C" __global__ void __launch_bounds__(512)                      \
-      full_lines_##name(const __grid_constant__ Arguments a) {           \
-    begin_kernel();                                                      \
-    FullLines<RAILGAUGE_ELEMENT>(a).run<Op>();                           \
-  }                                                                      \
-  extern "C" __global__ void __launch_bounds__(kPushThreads)             \
-      push_##name(const __grid_constant__ Arguments a) {                 \
-    begin_kernel();                                                      \
-    __shared__ PushShared shared;                                        \
-    push<RAILGAUGE_ELEMENT, Op>(a, shared);                              \
-  }                                                                      \
-  extern "C" __global__ void __launch_bounds__(kRingThreads)             \
-      ring_##name(const __grid_constant__ ChannelArguments a) {          \
-    begin_kernel();                                                      \
-    __shared__ int stop;                                                 \
-    ring<RAILGAUGE_ELEMENT, Op>(a, stop);                                \
-  }                                                                      \
-  extern "C" __global__ void __launch_bounds__(kTreeThreads)             \
-      tree_##name(const __grid_constant__ ChannelArguments a) {          \
-    begin_kernel();                                                      \
-    __shared__ int stops[2];                                             \
-    tree<RAILGAUGE_ELEMENT, Op>(a, stops);                               \
-  }                                                                      \
-  extern "C" __global__ void __launch_bounds__(kRegisteredThreads, 1)    \
-      registered_##name(const __grid_constant__ RegisteredArguments a) { \
-    begin_kernel();                                                      \
-    __shared__ RegisteredShared shared;                                  \
-    registered<RAILGAUGE_ELEMENT, Op>(a, shared);                        \
-  }
-KERNELS(sum, Sum)
-KERNELS(prod, Prod)
-KERNELS(min, Min)
-KERNELS(max, Max)
+constexpr int kLineCrew = crew_of(16);  // of kernels that take any number of threads
+
+RAILGAUGE_KERNEL(low_latency, kLineCrew, const __grid_constant__ Arguments a) {
+  begin_kernel();
+  LowLatency<T>(a).run();
+}
+RAILGAUGE_KERNEL(full_lines, kLineCrew, const __grid_constant__ Arguments a) {
+  begin_kernel();
+  FullLines<T>(a).run();
+}
+RAILGAUGE_KERNEL(push, kPushThreads, const __grid_constant__ Arguments a) {
+  begin_kernel();
+  __shared__ PushShared shared;
+  push<T>(a, shared);
+}
+RAILGAUGE_KERNEL(ring, kRingThreads, const __grid_constant__ ChannelArguments a) {
+  begin_kernel();
+  __shared__ int stop;
+  Ring<T>(a, stop).run();
+}
+RAILGAUGE_KERNEL(tree, kTreeThreads, const __grid_constant__ ChannelArguments a) {
+  begin_kernel();
+  __shared__ int stops[2];
+  tree<T>(a, stops);
+}
+RAILGAUGE_KERNEL(registered, kRegisteredThreads, const __grid_constant__ RegisteredArguments a) {
+  begin_kernel();
+  __shared__ RegisteredShared shared;
+  registered<T>(a, shared);
+}

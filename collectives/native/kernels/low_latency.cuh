@@ -34,10 +34,9 @@ class Words {
       return pack;
     }
     pack.word = 0;
-#pragma unroll
-    for (int i = 0; i < WordPack::kElements; ++i) {
-      if (first + i < count_) pack.element[i] = data_[first + i];
-    }
+#pragma unroll 1
+    for (int i = 0; i < WordPack::kElements && first + i < count_; ++i)
+      pack.word |= Word(bits()[first + i]) << i * kBits;
     return pack;
   }
   __device__ void store(std::size_t at, const WordPack& pack) const {
@@ -46,13 +45,15 @@ class Words {
       reinterpret_cast<Word*>(data_)[at] = pack.word;
       return;
     }
-#pragma unroll
-    for (int i = 0; i < WordPack::kElements; ++i) {
-      if (first + i < count_) data_[first + i] = pack.element[i];
-    }
+#pragma unroll 1
+    for (int i = 0; i < WordPack::kElements && first + i < count_; ++i)
+      bits()[first + i] = static_cast<Bits<T>>(pack.word >> i * kBits);
   }
 
  private:
+  static constexpr int kBits = 8 * sizeof(T);
+  __device__ Bits<T>* bits() const { return reinterpret_cast<Bits<T>*>(data_); }
+
   T* data_;
   std::size_t count_;
   bool whole_;
@@ -68,65 +69,84 @@ struct Range {
   }
 };
 
-template <class T, class Op>
-__device__ void low_latency(const Arguments& a) {
-  const Exchange& e = a.exchange;
-  const int block = blockIdx.x;
-  const std::uint32_t round = a.base.memory->round[block] + 1;
-  const auto lines = [&](char* buffer) {
-    const std::size_t at = (std::size_t(block) * 2 + round % 2) * 2 * kLineBytes;
-    return reinterpret_cast<Sixteen*>(buffer + a.base.layout.lines_at() + at);
-  };
-  for (int step = 1; step < a.ranks; ++step) {
-    const int peer = (a.rank + step) % a.ranks;
-    const Words<T> from(e.give[peer], e.give_count[peer]);
+template <class T>
+class LowLatency {
+ public:
+  __device__ explicit LowLatency(const Arguments& a)
+      : a_(a), e_(a.exchange), patience_(a.base), round_(a.base.memory->round[blockIdx.x] + 1) {}
+
+  __device__ void run() {
+#pragma unroll 1
+    for (int step = 1; step < a_.ranks; ++step) give((a_.rank + step) % a_.ranks);
+    with_op(e_.reduction, [&](auto op) { reduce<decltype(op)>(); });
+#pragma unroll 1
+    for (int step = 1; there_ && step < a_.ranks; ++step) land((a_.rank + step) % a_.ranks);
+    __syncthreads();
+    if (threadIdx.x == 0) a_.base.memory->round[blockIdx.x] = round_;
+  }
+
+ private:
+  __device__ Sixteen* lines(const StagingBuffer& buffer) const {
+    const std::size_t at = (std::size_t(blockIdx.x) * 2 + round_ % 2) * 2 * kLineBytes;
+    return reinterpret_cast<Sixteen*>(buffer.words + a_.base.layout.lines_at() + at);
+  }
+  __device__ bool is_reduced(int peer) const { return e_.reduce_from >> peer & 1; }
+
+  __device__ void give(int peer) const {
+    const Words<T> from(e_.give[peer], e_.give_count[peer]);
     const Range range(from.size());
-    Sixteen* to = lines(a.out[peer].words);
+    Sixteen* to = lines(a_.out[peer]);
     for (std::size_t at = range.begin + threadIdx.x; at < range.end; at += blockDim.x) {
-      write_line(to + (at - range.begin), from.load(at).word, round);
+      write_line(to + (at - range.begin), from.load(at).word, round_);
     }
-    if (range.begin == range.end && threadIdx.x == 0) write_line(to, 0, round);
+    if (range.begin == range.end && threadIdx.x == 0) write_line(to, 0, round_);
   }
-  Patience patience(a.base);
-  bool there = true;
-  const Words<T> input(e.own, e.reduce_count), result(e.result, e.reduce_count);
-  const Range reduced(result.size());
-  for (std::size_t at = reduced.begin + threadIdx.x; there && at < reduced.end; at += blockDim.x) {
-    Reduced<T, Word> sum;
-    bool begun = false;
-    for (int rank = 0; rank < a.ranks;
-         ++rank) {  // in this order everywhere, so that results are equal
-      Pack<T, Word> pack;
-      if (rank == a.rank) {
-        if (!e.own) continue;
-        pack = input.load(at);
-      } else {
-        if (!(e.reduce_from >> rank & 1)) continue;
-        there &= read_line(lines(a.in[rank].words) + (at - reduced.begin), round, rank, patience,
-                           pack.word);
+
+  template <class Op>
+  __device__ void reduce() {
+    const Words<T> input(e_.own, e_.reduce_count), result(e_.result, e_.reduce_count);
+    const Range range(result.size());
+    for (std::size_t at = range.begin + threadIdx.x; there_ && at < range.end; at += blockDim.x) {
+      Reduced<T, Word> sum;
+      bool begun = false;
+#pragma unroll 1
+      for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere: equal results
+        Pack<T, Word> pack;
+        if (rank == a_.rank) {
+          if (!e_.own) continue;
+          pack = input.load(at);
+        } else {
+          if (!is_reduced(rank)) continue;
+          there_ &= read_line(lines(a_.in[rank]) + (at - range.begin), round_, rank, patience_,
+                              pack.word);
+        }
+        begun ? sum.template add<Op>(pack) : sum.begin(pack);
+        begun = true;
       }
-      begun ? sum.template add<Op>(pack) : sum.begin(pack);
-      begun = true;
+      if (there_) result.store(at, sum.template end<Op>(e_.reduction.divide_by));
     }
-    if (there) result.store(at, sum.end(e.divide_by));
   }
-  for (int step = 1; there && step < a.ranks; ++step) {
-    const int peer = (a.rank + step) % a.ranks;
-    const bool is_reduced = (e.reduce_from >> peer & 1) && reduced.begin != reduced.end;
-    if (is_reduced) continue;
-    const Words<T> to(e.land[peer], e.land_count[peer]);
+
+  __device__ void land(int peer) {
+    const Range reduced(Words<T>(e_.result, e_.reduce_count).size());
+    if (is_reduced(peer) && reduced.begin != reduced.end) return;
+    const Words<T> to(e_.land[peer], e_.land_count[peer]);
     const Range range(to.size());
-    const Sixteen* from = lines(a.in[peer].words);
+    const Sixteen* from = lines(a_.in[peer]);
     Pack<T, Word> pack;
-    for (std::size_t at = range.begin + threadIdx.x; there && at < range.end; at += blockDim.x) {
-      there = read_line(from + (at - range.begin), round, peer, patience, pack.word);
-      if (there) to.store(at, pack);
+    for (std::size_t at = range.begin + threadIdx.x; there_ && at < range.end; at += blockDim.x) {
+      there_ = read_line(from + (at - range.begin), round_, peer, patience_, pack.word);
+      if (there_) to.store(at, pack);
     }
     if (range.begin == range.end && threadIdx.x == 0)
-      there = read_line(from, round, peer, patience, pack.word);
+      there_ = read_line(from, round_, peer, patience_, pack.word);
   }
-  __syncthreads();
-  if (threadIdx.x == 0) a.base.memory->round[block] = round;
-}
+
+  const Arguments& a_;
+  const Exchange& e_;
+  Patience patience_;
+  const std::uint32_t round_;
+  bool there_ = true;  // all that was waited for
+};
 
 }  // namespace railgauge::gpu

@@ -2,6 +2,7 @@
 // Verification data, generated and checked in place: kernels for each element type and kind of
 // data. They are compiled without contraction (CMakeLists.txt), so that bounds are the host's to
 // the last bit.
+#include "collectives/native/kernels/ptx.cuh"
 #include "collectives/native/kernels/wrong.h"
 #include "collectives/native/pattern_data.h"
 
@@ -30,20 +31,20 @@ __device__ void look(std::size_t count, gpu::Wrong* result, IsRight is_right) {
 
 }  // namespace
 
-#define KERNELS_OF(name, T, Data)                                                                 \
-  extern "C" __global__ void fill_##name(const __grid_constant__ Data<T> data, int rank, T* to,   \
-                                         std::size_t count, std::uint64_t first) {                \
-    each_element(count, [&](std::size_t i) { to[i] = data.input(rank, first + i); });             \
-  }                                                                                               \
-  extern "C" __global__ void check_copied_##name(const __grid_constant__ Data<T> data, int rank,  \
-                                                 const T* from, std::size_t count,                \
-                                                 std::uint64_t first, gpu::Wrong* wrong) {        \
+constexpr int kThreads = gpu::crew_of(8);
+
+#define KERNELS_OF(name, T, Data) \
+  RAILGAUGE_KERNEL(fill_##name, kThreads, const __grid_constant__ Data<T> data, int rank, T* to, \
+                   std::size_t count, std::uint64_t first) { \
+    each_element(count, [&](std::size_t i) { to[i] = data.input(rank, first + i); }); \
+  } \
+  RAILGAUGE_KERNEL(check_copied_##name, kThreads, const __grid_constant__ Data<T> data, int rank, \
+                   const T* from, std::size_t count, std::uint64_t first, gpu::Wrong* wrong) { \
     look(count, wrong, [&](std::size_t i) { return is_copied(data, rank, first + i, from[i]); }); \
-  }                                                                                               \
-  extern "C" __global__ void check_reduced_##name(const __grid_constant__ Data<T> data,           \
-                                                  const T* from, std::size_t count,               \
-                                                  std::uint64_t first, gpu::Wrong* wrong) {       \
-    look(count, wrong, [&](std::size_t i) { return is_reduced(data, first + i, from[i]); });      \
+  } \
+  RAILGAUGE_KERNEL(check_reduced_##name, kThreads, const __grid_constant__ Data<T> data, \
+                   const T* from, std::size_t count, std::uint64_t first, gpu::Wrong* wrong) { \
+    look(count, wrong, [&](std::size_t i) { return is_reduced(data, first + i, from[i]); }); \
   }
 #define KERNELS(name, T)                 \
   KERNELS_OF(exact_##name, T, ExactData) \

@@ -9,9 +9,15 @@
 #include "simt.h"
 #else
 
+// A kernel: its name, the most threads of a block, and its parameters.
+#define RAILGAUGE_KERNEL(name, threads, ...) \
+  extern "C" __global__ void __launch_bounds__(threads, 1) name(__VA_ARGS__)
+
 namespace railgauge::gpu {
 
-inline constexpr int kWarp = 32;  // threads
+inline constexpr int kWarp = 32;                                 // threads
+constexpr int crew_of(int warps) { return warps * kWarp; }       // threads that work together
+inline constexpr unsigned kTurns = 4096;  // of a wait, between looks at the host's memory and the clock
 
 // To be called first: waits until the previous kernels on the stream have ended; the next one may
 // be prepared meanwhile, which takes a microsecond (programmatic dependent launch).
@@ -85,6 +91,9 @@ __device__ inline Sixteen load_line(const char* line, int place) {
 __device__ inline void store_line(char* line, int place, Sixteen value) {
   store_sixteen(line + place * sizeof(Sixteen), value);
 }
+
+// In every turn of a wait.
+__device__ inline void wait_a_turn() {}
 
 __device__ inline bool any_of_warp(bool one) { return __any_sync(0xffffffff, one); }
 

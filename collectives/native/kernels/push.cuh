@@ -10,7 +10,7 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kSenders = 8 * kWarp, kReducers = 8 * kWarp, kTakers = 4 * kWarp;
+inline constexpr int kSenders = crew_of(8), kReducers = crew_of(8), kTakers = crew_of(4);
 inline constexpr int kPushThreads = kSenders + kReducers + kTakers;
 
 // What the threads of a block share.
@@ -44,6 +44,7 @@ __device__ inline bool keeps(const Arguments& a) {
 __device__ inline bool overwrites(const Arguments& a) {
   const Exchange& e = a.exchange;
   bool gives_it = false;
+#pragma unroll 1
   for (int peer = 0; peer < a.ranks; ++peer)
     gives_it |= peer != a.rank && e.give_count[peer] && e.give[peer] == e.result;
   return gives_it;
@@ -59,6 +60,7 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
                              a.base.chunk_bytes);
   const std::uint32_t sent = attends ? give[mine].sent() : 0;
   std::uint32_t most = 0;
+#pragma unroll 1
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
       most = max(most, BlockPart<T>(e.give[peer], e.give_count[peer], a.base.chunk_bytes).chunks());
@@ -68,6 +70,7 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
     const bool now = attends && number < watched.chunks();
     const bool fine = !now || give[mine].await_room(sent + number, a.number[mine], patience);
     if (!all_go_on(crew, fine, shared.stops[0])) return;
+#pragma unroll 1
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
       const BlockPart<T> part(e.give[peer], e.give_count[peer], a.base.chunk_bytes);
@@ -83,7 +86,7 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
   if (attends) give[mine].sent() = sent + watched.chunks();
 }
 
-template <class T, class Op>
+template <class T>
 __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShared& shared) {
   const Exchange& e = a.exchange;
   const Connections give(a, KernelConnection::kGive);
@@ -103,6 +106,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
   // One thread ensures that senders have read what results overwrite.
   const std::uint32_t overwritten = mine == a.rank && shared.overwrites ? result.chunks() : 0;
   std::uint32_t most = result.chunks();
+#pragma unroll 1
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
       most = max(most, BlockPart<T>(e.land[peer], e.land_count[peer], a.base.chunk_bytes).chunks());
@@ -120,6 +124,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
       T* targets[kMostRanks];
       int n_inputs = 0, n_targets = 0;
       if (e.result) targets[n_targets++] = result.chunk(number);
+#pragma unroll 1
       for (int rank = 0; rank < a.ranks; ++rank) {
         if (rank == a.rank) {
           if (e.own) inputs[n_inputs++] = own.chunk(number);
@@ -129,15 +134,16 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
           inputs[n_inputs++] = give[rank].incoming<T>(give[rank].received() + number);
         }
       }
+#pragma unroll 1
       for (int step = 1; step < a.ranks; ++step) {
         const int peer = (a.rank + step) % a.ranks;
         if (e.share_with >> peer & 1) {
           targets[n_targets++] = share[peer].outgoing<T>(share[peer].sent() + number);
         }
       }
-      reduce_chunk<T, Op>(crew, inputs, n_inputs, targets, n_targets, result.count(number),
-                          e.divide_by);
+      reduce_chunk(crew, inputs, n_inputs, targets, n_targets, result.count(number), e.reduction);
     }
+#pragma unroll 1
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
       const BlockPart<T> part(e.land[peer], e.land_count[peer], a.base.chunk_bytes);
@@ -164,6 +170,7 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
                              a.base.chunk_bytes);
   const std::uint32_t received = attends ? share[mine].received() : 0;
   std::uint32_t most = 0;
+#pragma unroll 1
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
       most = max(most, BlockPart<T>(e.take[peer], e.take_count[peer], a.base.chunk_bytes).chunks());
@@ -174,6 +181,7 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
     const bool fine =
         !now || share[mine].await_message(received + number, a.number[mine], patience);
     if (!all_go_on(crew, fine, stop)) return;
+#pragma unroll 1
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
       const BlockPart<T> part(e.take[peer], e.take_count[peer], a.base.chunk_bytes);
@@ -188,19 +196,14 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
   if (attends) share[mine].received() = received + watched.chunks();
 }
 
-template <class T, class Op>
+template <class T>
 __device__ void keep(const Arguments& a, const Crew& crew) {
   const Exchange& e = a.exchange;
-  const BlockPart<T> own(e.own, e.reduce_count, a.base.chunk_bytes),
-      result(e.result, e.reduce_count, a.base.chunk_bytes);
-  for (std::uint32_t number = 0; number < own.chunks(); ++number) {
-    const T* inputs[] = {own.chunk(number)};
-    T* targets[] = {result.chunk(number)};
-    reduce_chunk<T, Op>(crew, inputs, 1, targets, 1, own.count(number), e.divide_by);
-  }
+  const BlockPart<T> own(e.own, e.reduce_count, 0), result(e.result, e.reduce_count, 0);
+  copy(crew, result.chunk(0), own.chunk(0), own.count(0));
 }
 
-template <class T, class Op>
+template <class T>
 __device__ void push(const Arguments& a, PushShared& shared) {
   if (threadIdx.x < 3) shared.stops[threadIdx.x] = 0;
   if (threadIdx.x == 3) shared.overwrites = overwrites(a), shared.given = 0;
@@ -208,9 +211,9 @@ __device__ void push(const Arguments& a, PushShared& shared) {
   int thread = threadIdx.x;
   if (thread < kSenders) return send_inputs<T>(a, {1, kSenders, thread}, shared);
   thread -= kSenders;
-  if (thread < kReducers) return take_in_and_share<T, Op>(a, {2, kReducers, thread}, shared);
+  if (thread < kReducers) return take_in_and_share<T>(a, {2, kReducers, thread}, shared);
   thread -= kReducers;
-  if (keeps(a)) keep<T, Op>(a, {3, kTakers, thread});
+  if (keeps(a)) keep<T>(a, {3, kTakers, thread});
   take_results<T>(a, {3, kTakers, thread}, shared.stops[2]);
 }
 

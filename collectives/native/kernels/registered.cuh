@@ -11,7 +11,7 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kRegisteredThreads = 16 * kWarp;
+inline constexpr int kRegisteredThreads = crew_of(16);
 
 // What the threads of a block share: where the peers' arrays are, by rank.
 struct RegisteredShared {
@@ -25,7 +25,6 @@ class Registered {
   __device__ explicit Registered(const RegisteredArguments& a)
       : a_(a), round_(a.base.memory->barrier[blockIdx.x] + 1) {}
 
-  template <class Op>
   __device__ void run(char** source, char** destination, int& stop) {
     const Crew crew{0, kRegisteredThreads, static_cast<int>(threadIdx.x)};
     const int peer = threadIdx.x;
@@ -38,10 +37,14 @@ class Registered {
     if (stop) return;
     // Copies have an own part too: one half of the blocks starts with it, so that memory and links
     // are busy at the same time.
-    const bool own_first = blockIdx.x % 2;
-    if (own_first) reduce<Op>(crew, source, destination);
-    for (int step = 1; step < a_.ranks; ++step) put((a_.rank + step) % a_.ranks, crew, destination);
-    if (!own_first) reduce<Op>(crew, source, destination);
+    const int own = blockIdx.x % 2 ? 0 : a_.ranks - 1;
+#pragma unroll 1
+    for (int turn = 0, step = 1; turn < a_.ranks; ++turn) {
+      if (turn == own)
+        reduce(crew, source, destination);
+      else
+        put((a_.rank + step++) % a_.ranks, crew, destination);
+    }
     __syncthreads();
     if (meets) {
       store_release(&barrier(a_.out[peer])->done, round_);
@@ -85,34 +88,35 @@ class Registered {
     copy(crew, part(destination[peer] + a_.put_at[peer], count), from.chunk(0), from.count(0));
   }
 
-  template <class Op>
   __device__ void reduce(const Crew& crew, char* const* source, char* const* destination) const {
     const T* inputs[kMostRanks];
     T* targets[kMostRanks];
     int n_inputs = 0, n_targets = 0;
     const std::size_t count = a_.reduce_count;
     if (a_.result) targets[n_targets++] = part(a_.result, count);
+#pragma unroll 1
     for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
       if (rank == a_.rank && a_.own) inputs[n_inputs++] = part(a_.own, count);
       if (a_.reduce_from >> rank & 1)
         inputs[n_inputs++] = part(source[rank] + a_.reduce_at[rank], count);
     }
+#pragma unroll 1
     for (int step = 1; step < a_.ranks; ++step) {
       const int peer = (a_.rank + step) % a_.ranks;
       if (a_.share_with >> peer & 1)
         targets[n_targets++] = part(destination[peer] + a_.share_at[peer], count);
     }
-    reduce_chunk<T, Op>(crew, inputs, n_inputs, targets, n_targets,
-                        BlockPart<T>(a_.own, count, 0).count(0), a_.divide_by);
+    reduce_chunk(crew, inputs, n_inputs, targets, n_targets,
+                 BlockPart<T>(a_.own, count, 0).count(0), a_.reduction);
   }
 
   const RegisteredArguments& a_;
   const std::uint32_t round_;
 };
 
-template <class T, class Op>
+template <class T>
 __device__ void registered(const RegisteredArguments& a, RegisteredShared& shared) {
-  Registered<T>(a).template run<Op>(shared.source, shared.destination, shared.stop);
+  Registered<T>(a).run(shared.source, shared.destination, shared.stop);
 }
 
 }  // namespace railgauge::gpu

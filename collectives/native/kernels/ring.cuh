@@ -8,7 +8,8 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kRingThreads = 16 * kWarp;
+inline constexpr int kRingThreads = crew_of(16);
+inline constexpr int kRingSender = kRingThreads / 2;  // the thread that waits for the next rank
 
 // The part of `count` elements that this block moves; parts begin at multiples of 128 bytes.
 template <class T>
@@ -22,7 +23,7 @@ struct Slice {
   }
 };
 
-template <class T, class Op>
+template <class T>
 class Ring {
  public:
   __device__ Ring(const ChannelArguments& a, volatile int& stop)
@@ -40,22 +41,16 @@ class Ring {
         chunk_(a.base.chunk_bytes / sizeof(T)) {}
 
   __device__ void run() {
-    switch (a_.what) {
-      case Round::kAllReduce:
-        all_reduce();
-        break;
-      case Round::kReduce:
-        reduce();
-        break;
-      case Round::kReduceScatter:
-        reduce_scatter();
-        break;
-      case Round::kAllGather:
-        all_gather();
-        break;
-      case Round::kBroadcast:
-        broadcast();
-        break;
+    if (crew_.thread == 0) stop_ = 0;
+    __syncthreads();
+    const Slice<T> slice(a_.count);
+    const std::size_t stride = a_.what == Round::kAllReduce ? chunk_ * a_.ranks : chunk_;
+    for (std::size_t at = slice.begin; at < slice.end; at += stride) {
+      const std::size_t count = min(stride, slice.end - at);
+#pragma unroll 1
+      for (int i = 0; i < steps(); ++i) {
+        if (!pass(step(i, at, count))) return;
+      }
     }
     crew_.meet();
     if (crew_.thread) return;
@@ -64,86 +59,63 @@ class Ring {
   }
 
  private:
-  __device__ void all_reduce() {
-    const Slice<T> slice(a_.count);
-    const std::size_t step = 128 / sizeof(T);
-    for (std::size_t start = slice.begin; start < slice.end; start += chunk_ * a_.ranks) {
-      const std::size_t all = min(slice.end - start, chunk_ * a_.ranks);
-      const std::size_t each = ((all + a_.ranks - 1) / a_.ranks + step - 1) / step * step;
-      // The part that a rank handles moves back by one position in the ring with every step.
-      for (int i = 1; i < 2 * a_.ranks; ++i) {
-        const int part = (place_.position + 2 * a_.ranks - i) % a_.ranks;
-        const std::size_t at = min(all, part * each), count = min(all, at + each) - at;
-        const T* own = source_ + start + at;
-        T* keep = destination_ + start + at;
-        bool goes_on;
-        if (i == 1)
-          goes_on = send(own, nullptr, count);
-        else if (i < a_.ranks)
-          goes_on = receive(own, nullptr, true, count, 0);
-        else if (i == a_.ranks)
-          goes_on = receive(own, keep, true, count, a_.divide_by);
-        else
-          goes_on = receive(nullptr, keep, i + 1 < 2 * a_.ranks, count, 0);
-        if (!goes_on) return;
+  // One message: what comes from the previous rank, if anything does, and the own data, if there is
+  // any, become one; it is kept, sent to the next rank, or both.
+  struct Step {
+    const T* own;
+    T* keep;
+    std::size_t count;
+    bool receives, sends, divides;
+  };
+
+  __device__ int steps() const {
+    switch (a_.what) {
+      case Round::kAllReduce:
+        return 2 * a_.ranks - 1;
+      case Round::kReduceScatter:
+      case Round::kAllGather:
+        return a_.ranks;
+      default:
+        return 1;
+    }
+  }
+
+  // Of `count` elements from `at` on.
+  __device__ Step step(int i, std::size_t at, std::size_t count) const {
+    const bool is_last = i + 1 == steps();
+    const T* const own = source_ + at;
+    T* const keep = destination_ + at;
+    switch (a_.what) {
+      case Round::kAllReduce: {
+        // A part each, which moves back by one position in the ring with every step: it is reduced
+        // on its way around, then goes around as it is.
+        const std::size_t unit = 128 / sizeof(T);
+        const std::size_t each = ((count + a_.ranks - 1) / a_.ranks + unit - 1) / unit * unit;
+        const int part = (place_.position + 2 * a_.ranks - i - 1) % a_.ranks;
+        const std::size_t begin = min(count, part * each), end = min(count, begin + each);
+        const bool is_whole = i + 1 >= a_.ranks;
+        return {i < a_.ranks ? own + begin : nullptr,
+                is_whole ? keep + begin : nullptr,
+                end - begin,
+                i > 0,
+                !is_last,
+                i + 1 == a_.ranks};
+      }
+      case Round::kReduceScatter:
+        return {own + rank_behind(i + 1) * a_.count, is_last ? keep : nullptr, count, i > 0,
+                !is_last, is_last};
+      case Round::kAllGather:
+        return {i ? nullptr : own, keep + rank_behind(i) * a_.count, count, i > 0, !is_last, false};
+      case Round::kBroadcast: {
+        const int behind = steps_from_root();
+        return {behind ? nullptr : own, keep, count, behind > 0, behind + 1 < a_.ranks, false};
+      }
+      default: {
+        const int behind = steps_from_root();
+        return {own, behind ? nullptr : keep, count, behind != 1, behind > 0, !behind};
       }
     }
   }
-
-  __device__ void reduce_scatter() {
-    const Slice<T> slice(a_.count);
-    for (std::size_t at = slice.begin; at < slice.end; at += chunk_) {
-      const std::size_t count = min(chunk_, slice.end - at);
-      for (int i = 1; i <= a_.ranks; ++i) {
-        const T* own = source_ + rank_behind(i) * a_.count + at;
-        const bool is_last = i == a_.ranks;
-        T* keep = is_last ? destination_ + at : nullptr;
-        const bool goes_on = i == 1
-                                 ? send(own, nullptr, count)
-                                 : receive(own, keep, !is_last, count, is_last ? a_.divide_by : 0);
-        if (!goes_on) return;
-      }
-    }
-  }
-
-  __device__ void all_gather() {
-    const Slice<T> slice(a_.count);
-    for (std::size_t at = slice.begin; at < slice.end; at += chunk_) {
-      const std::size_t count = min(chunk_, slice.end - at);
-      for (int i = 0; i < a_.ranks; ++i) {
-        T* keep = destination_ + rank_behind(i) * a_.count + at;
-        const bool goes_on = i ? receive(nullptr, keep, i + 1 < a_.ranks, count, 0)
-                               : send(source_ + at, keep, count);
-        if (!goes_on) return;
-      }
-    }
-  }
-
-  __device__ void broadcast() {
-    const Slice<T> slice(a_.count);
-    const int behind = steps_from_root();
-    for (std::size_t at = slice.begin; at < slice.end; at += chunk_) {
-      const std::size_t count = min(chunk_, slice.end - at);
-      T* keep = destination_ + at;
-      const bool goes_on = behind ? receive(nullptr, keep, behind + 1 < a_.ranks, count, 0)
-                                  : send(source_ + at, keep, count);
-      if (!goes_on) return;
-    }
-  }
-
-  __device__ void reduce() {
-    const Slice<T> slice(a_.count);
-    const int behind = steps_from_root();
-    for (std::size_t at = slice.begin; at < slice.end; at += chunk_) {
-      const std::size_t count = min(chunk_, slice.end - at);
-      const T* own = source_ + at;
-      const bool goes_on = behind == 1 ? send(own, nullptr, count)
-                                       : receive(own, behind ? nullptr : destination_ + at,
-                                                 behind != 0, count, behind ? 0 : a_.divide_by);
-      if (!goes_on) return;
-    }
-  }
-
   __device__ std::size_t rank_behind(int steps) const {
     return place_.order[(place_.position + a_.ranks - steps % a_.ranks) % a_.ranks];
   }
@@ -153,46 +125,34 @@ class Ring {
     return (place_.position + a_.ranks - of_root) % a_.ranks;
   }
 
-  // The own data to the next rank, and to `keep` if it is not there yet.
-  __device__ bool send(const T* own, T* keep, std::size_t count) {
-    if (!count) return true;
-    if (!await(false, true)) return false;
-    T* targets[] = {to_.outgoing<T>(sent_), keep};
-    copy_to(crew_, targets, keep && keep != own ? 2 : 1, own, count);
-    tell(false, true, count);
-    return true;
-  }
-  // The previous rank's data, reduced with the own data if there is any, to `keep` and to the next
-  // rank.
-  __device__ bool receive(const T* own, T* keep, bool sends, std::size_t count,
-                          std::uint32_t divide_by) {
-    if (!count) return true;
-    if (!await(true, sends)) return false;
-    T* targets[2];
-    int n_targets = 0;
-    if (keep) targets[n_targets++] = keep;
-    if (sends) targets[n_targets++] = to_.outgoing<T>(sent_);
-    const T* inputs[] = {from_.incoming<T>(received_), own};
-    if (own)
-      reduce_chunk<T, Op>(crew_, inputs, 2, targets, n_targets, count, divide_by);
-    else
-      copy_to(crew_, targets, n_targets, inputs[0], count);
-    tell(true, sends, count);
-    return true;
-  }
-  __device__ bool await(bool receives, bool sends) {
+  // False if a wait was ended.
+  __device__ bool pass(const Step& step) {
+    if (!step.count) return true;
     bool fine = true;
-    if (receives && crew_.thread == 0)
+    if (step.receives && crew_.thread == 0)
       fine = from_.await_message(received_, place_.previous, patience_);
-    if (sends && crew_.thread == kWarp) fine = to_.await_room(sent_, place_.next, patience_);
-    return all_go_on(crew_, fine, stop_);
-  }
-  __device__ void tell(bool received, bool sent, std::size_t count) {
+    if (step.sends && crew_.thread == kRingSender)
+      fine = to_.await_room(sent_, place_.next, patience_);
+    if (!all_go_on(crew_, fine, stop_)) return false;
+    const T* inputs[2];
+    T* targets[2];
+    int n_inputs = 0, n_targets = 0;
+    if (step.receives) inputs[n_inputs++] = from_.template incoming<T>(received_);
+    if (step.own) inputs[n_inputs++] = step.own;
+    if (step.keep && step.keep != step.own) targets[n_targets++] = step.keep;
+    if (step.sends) targets[n_targets++] = to_.template outgoing<T>(sent_);
+    if (n_inputs == 2) {
+      reduce_chunk(crew_, inputs, 2, targets, n_targets, step.count,
+                   {a_.reduction.op, step.divides ? a_.reduction.divide_by : 0});
+    } else {
+      copy_to(crew_, targets, n_targets, inputs[0], step.count);
+    }
     crew_.meet();
-    if (received && crew_.thread == 0) from_.tell_read(received_);
-    if (sent && crew_.thread == kWarp) to_.tell_sent(sent_, count * sizeof(T));
-    received_ += received;
-    sent_ += sent;
+    if (step.receives && crew_.thread == 0) from_.tell_read(received_);
+    if (step.sends && crew_.thread == kRingSender) to_.tell_sent(sent_, step.count * sizeof(T));
+    received_ += step.receives;
+    sent_ += step.sends;
+    return true;
   }
 
   const ChannelArguments& a_;
@@ -206,12 +166,5 @@ class Ring {
   T* destination_;
   std::size_t chunk_;
 };
-
-template <class T, class Op>
-__device__ void ring(const ChannelArguments& a, int& stop) {
-  if (threadIdx.x == 0) stop = 0;
-  __syncthreads();
-  Ring<T, Op>(a, stop).run();
-}
 
 }  // namespace railgauge::gpu

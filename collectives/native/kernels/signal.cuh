@@ -15,6 +15,7 @@ class Patience {
 
   // Whether to continue waiting for a rank; to be called in every turn of a wait.
   __device__ bool goes_on(int rank) {
+    wait_a_turn();
     if (++turns_ % kTurns) return true;
     if (is_over()) return false;
     if (!began_) began_ = now_ns();
@@ -23,13 +24,14 @@ class Patience {
     return false;
   }
   // The same for other threads of the block, which have their own timeout.
-  __device__ bool goes_on() { return ++turns_ % kTurns || !is_over(); }
+  __device__ bool goes_on() {
+    wait_a_turn();
+    return ++turns_ % kTurns || !is_over();
+  }
   // The wait succeeded: the next one has the full timeout.
   __device__ void came() { began_ = 0; }
 
  private:
-  static constexpr unsigned kTurns = 4096;  // between looks at the host's memory and the clock
-
   __device__ bool is_over() const {
     return load_relaxed(&status_->abort) || load_relaxed(&status_->failed);
   }

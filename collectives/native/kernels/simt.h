@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine of the kernels (ptx.cuh) when compiled for a CPU: threads made by the caller of a
-// kernel, and atomic words. tests/native/grid.h runs kernels so.
+// The machine of the kernels (ptx.cuh) when compiled for a CPU: threads made by whoever runs a
+// kernel (tests/native/fibers.h), fewer of them, and atomic words.
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <type_traits>
+#include <utility>
 
 #include "arguments.h"
 
 #define __device__
+#define __shared__ static thread_local  // of the block that runs: one at a time
+#define __grid_constant__
+
+// A kernel, which is known by the names of its element type and its own.
+#ifndef RAILGAUGE_MODULE
+#define RAILGAUGE_MODULE ""
+#endif
+#define RAILGAUGE_KERNEL(name, threads, ...)                                                  \
+  static void kernel_##name(__VA_ARGS__);                                                     \
+  [[maybe_unused]] static const bool name##_is_added = railgauge::gpu::add_kernel(            \
+      RAILGAUGE_MODULE, #name, threads, railgauge::gpu::bound(kernel_##name));                \
+  static void kernel_##name(__VA_ARGS__)
 
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
@@ -15,8 +30,13 @@ struct alignas(16) uint4 {
 
 namespace railgauge::gpu {
 
-// A warp: one thread for each peer, and as many as a full line has.
+// A warp: one thread for each peer, and as many as a full line has. A crew is one warp.
 inline constexpr int kWarp = 8;
+constexpr int crew_of(int) { return kWarp; }
+inline constexpr unsigned kTurns = 64;
+
+// Barriers of a block: CUDA's, and one of each warp.
+inline constexpr int kFirstOfWarps = 16, kMostBarriers = kFirstOfWarps + 8;
 
 // A thread of a kernel, as its code sees it.
 class Thread {
@@ -25,11 +45,24 @@ class Thread {
 
   virtual ~Thread() = default;
   virtual void meet(int barrier, int threads) = 0;
-  virtual bool any_of_warp(bool one) = 0;
-  virtual void pass() = 0;  // the others may continue here
+  virtual bool any(int barrier, int threads, bool one) = 0;  // meets, and whether one of them says so
+  virtual void pass() = 0;  // the others may continue here,
+  virtual void wait() = 0;  // and do
   virtual std::uint64_t now_ns() = 0;
-  static Thread& self();  // set by the caller of the kernels
+  static Thread& self();  // set by whoever runs the kernels
 };
+
+// A kernel with a copy of its parameters, as a driver takes them.
+using Bound = std::function<std::function<void()>(void** parameters)>;
+template <class... Parameters>
+Bound bound(void (*kernel)(Parameters...)) {
+  return [kernel](void** parameters) {
+    return [&]<std::size_t... kNumbers>(std::index_sequence<kNumbers...>) -> std::function<void()> {
+      return std::bind_front(kernel, *static_cast<Parameters*>(parameters[kNumbers])...);
+    }(std::index_sequence_for<Parameters...>{});
+  };
+}
+bool add_kernel(const char* module, const char* name, int threads, Bound kernel);
 
 // One of CUDA's variables that say which thread this is.
 template <unsigned Thread::* kMember>
@@ -75,7 +108,11 @@ inline void store_sixteen(void* to, Sixteen value) {
   store_release(words, value.first);
   store_release(words + 1, value.second);
 }
-inline bool any_of_warp(bool one) { return Thread::self().any_of_warp(one); }
+inline bool any_of_warp(bool one) {
+  Thread& self = Thread::self();
+  return self.any(kFirstOfWarps + static_cast<int>(self.index) / kWarp, kWarp, one);
+}
+inline void wait_a_turn() { Thread::self().wait(); }
 // The last word of a line is read before the others, and written after them. A warp has one line.
 inline Sixteen load_line(const char* line, int place) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(line + place * sizeof(Sixteen));
@@ -105,10 +142,21 @@ inline constexpr railgauge::gpu::OfThread<&railgauge::gpu::Thread::threads> bloc
 inline constexpr railgauge::gpu::OfThread<&railgauge::gpu::Thread::blocks> gridDim{};
 
 inline void __syncthreads() { railgauge::gpu::meet_at(0, blockDim.x); }
+inline int __syncthreads_or(int one) {
+  return railgauge::gpu::Thread::self().any(0, static_cast<int>(blockDim.x), one);
+}
 inline void __threadfence() {}
 inline void __threadfence_system() {}
-inline std::uint32_t atomicAdd(std::uint32_t* word, std::uint32_t more) {
+template <class Word>
+Word atomicAdd(Word* word, std::type_identity_t<Word> more) {
   return __atomic_fetch_add(word, more, __ATOMIC_ACQ_REL);
+}
+template <class Word>
+void atomicMin(Word* word, Word value) {
+  Word least = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (value < least && !__atomic_compare_exchange_n(word, &least, value, false, __ATOMIC_ACQ_REL,
+                                                       __ATOMIC_RELAXED)) {
+  }
 }
 template <class T>
 T __ldcs(const T* from) {

@@ -9,7 +9,7 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kTreeCrew = 8 * kWarp, kTreeThreads = 2 * kTreeCrew;
+inline constexpr int kTreeCrew = crew_of(8), kTreeThreads = 2 * kTreeCrew;
 
 // One rank's connections in one direction.
 class TreeEnds {
@@ -38,7 +38,7 @@ class TreeEnds {
 };
 
 // Thread `i` of a crew looks after child `i`, the one after the last child after the parent.
-template <class T, class Op>
+template <class T>
 __device__ void tree_up(const ChannelArguments& a, const Crew& crew, volatile int& stop) {
   const TreeEnds up(a, KernelConnection::kGive), down(a, KernelConnection::kShare);
   const Slice<T> slice(a.count);
@@ -65,17 +65,19 @@ __device__ void tree_up(const ChannelArguments& a, const Crew& crew, volatile in
     T* targets[1 + kMostChildren];
     int n_targets = 0;
     inputs[0] = static_cast<const T*>(a.source) + at;
+#pragma unroll 1
     for (int i = 0; i < children; ++i)
       inputs[1 + i] = up.child(i).template incoming<T>(up.child(i).received() + number);
     if (is_root) {
       targets[n_targets++] = static_cast<T*>(a.destination) + at;
+#pragma unroll 1
       for (int i = 0; i < children; ++i)
         targets[n_targets++] = down.child(i).template outgoing<T>(down.child(i).sent() + number);
     } else {
       targets[n_targets++] = up.parent().template outgoing<T>(up.parent().sent() + number);
     }
-    reduce_chunk<T, Op>(crew, inputs, 1 + children, targets, n_targets, count,
-                        is_root ? a.divide_by : 0);
+    reduce_chunk(crew, inputs, 1 + children, targets, n_targets, count,
+                 {a.reduction.op, is_root ? a.reduction.divide_by : 0});
     crew.meet();
     if (is_child) {
       up.child(mine).tell_read(up.child(mine).received() + number);
@@ -113,6 +115,7 @@ __device__ void tree_down(const ChannelArguments& a, const Crew& crew, volatile 
     if (!all_go_on(crew, fine, stop)) return;
     T* targets[1 + kMostChildren];
     targets[0] = static_cast<T*>(a.destination) + at;
+#pragma unroll 1
     for (int i = 0; i < children; ++i)
       targets[1 + i] = down.child(i).template outgoing<T>(down.child(i).sent() + number);
     copy_to(crew, targets, 1 + children,
@@ -126,13 +129,13 @@ __device__ void tree_down(const ChannelArguments& a, const Crew& crew, volatile 
   if (is_parent) down.parent().received() += number;
 }
 
-template <class T, class Op>
+template <class T>
 __device__ void tree(const ChannelArguments& a, int (&stops)[2]) {
   if (threadIdx.x < 2) stops[threadIdx.x] = 0;
   __syncthreads();
   const int thread = threadIdx.x;
   if (thread < kTreeCrew)
-    tree_up<T, Op>(a, {1, kTreeCrew, thread}, stops[0]);
+    tree_up<T>(a, {1, kTreeCrew, thread}, stops[0]);
   else
     tree_down<T>(a, {2, kTreeCrew, thread - kTreeCrew}, stops[1]);
 }

@@ -126,7 +126,10 @@ Result fault(const char* function, Device device) {
     const std::string name = one.substr(0, equals), told = one.substr(equals + 1);
     const bool here = context && name == function + ("@" + std::to_string(context->number));
     if (name == function || here)
-      return told == "hang" ? kHang : told == "corrupt" ? kCorrupt : std::stoi(told);
+      return told == "hang"      ? kHang
+             : told == "corrupt" ? kCorrupt
+             : told == "late"    ? kLate
+                                 : std::stoi(told);
   }
   return kSuccess;
 }

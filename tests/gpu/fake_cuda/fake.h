@@ -8,8 +8,9 @@
 //   FAKE_CUDA_BYTES       the memory of each GPU
 //   FAKE_CUDA_FAULTS      separated by spaces: FUNCTION=RESULT, or FUNCTION@GPU=RESULT where that
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
-//                         never end; launch:push_sum=hang: those of that name;
-//                         cuMemcpyDtoH_v2=corrupt: a byte of what it copies is another
+//                         never end; launch:push=hang: those of that name; launch:push=late: all
+//                         of them but the first; cuMemcpyDtoH_v2=corrupt, launch:copy=corrupt: a
+//                         byte of what it copies is another
 //   FAKE_CUDA_PROCESSORS  how many each GPU has, separated by spaces; 16
 //   FAKE_CUDA_LAUNCHES    a file that gets a line of each launch: GPU, kernel, blocks,
 //                         how much was on the stream
@@ -30,7 +31,7 @@ inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDe
                         kNotSupported = 801, kCaptureUnsupported = 900, kCaptureMerge = 902,
                         kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
                         kCaptureImplicit = 906, kCapturedEvent = 907;
-inline constexpr Result kHang = -1, kCorrupt = -2;
+inline constexpr Result kHang = -1, kCorrupt = -2, kLate = -3;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;
 RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_DECLARE)

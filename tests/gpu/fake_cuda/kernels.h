@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels there are, by name: each file that has some adds them before main().
+// The product's kernels (collectives/native/kernels/*.cu), compiled for the CPU, by name. A kernel's
+// blocks run one after the other, as on a GPU that has room for one.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
-#include "collectives/native/dtype.h"
+#include "collectives/native/kernels/ptx.cuh"
 
 namespace railgauge::cuda {
 
-// What a launch does, with its parameters copied; `dtype` is the element type of its module.
-using Kernel = std::function<std::function<void()>(std::optional<Dtype> dtype, void** parameters)>;
+struct Kernel {
+  std::string name;
+  unsigned threads;  // of a block, at most
+  gpu::Bound bind;
+};
 
-void add_kernel(const std::string& name, Kernel kernel);
+// Of an element type's module, or of one without; null: there is none of that name.
+const Kernel* kernel(const std::string& module, const std::string& name);
 
-// Null: there is none.
-const Kernel* kernel(const std::string& name);
-
-// A kernel's parameter.
-template <class T>
-const T& parameter(void** parameters, int number) {
-  return *static_cast<const T*>(parameters[number]);
-}
+// Until all of its threads have ended.
+void run(const std::function<void()>& bound, unsigned blocks, unsigned threads);
 
 }  // namespace railgauge::cuda

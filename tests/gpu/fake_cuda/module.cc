@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <thread>
 
 #include "fake.h"
@@ -14,30 +14,27 @@
 namespace railgauge::cuda {
 
 struct CUmod_st {
-  std::optional<Dtype> dtype;
-};
-struct CUfunc_st {
   std::string name;
-  const Kernel* kernel;
-  std::optional<Dtype> dtype;
 };
 
 namespace {
 
-// The element type whose kernels an image has: who loads it says so by railgauge::gpu::fatbin()
-// (collectives/native/gpu/fatbins.h).
-std::optional<Dtype> dtype_of(const void* image) {
+// The element type whose kernels an image has, or nothing: who loads it says so by
+// railgauge::gpu::fatbin() (collectives/native/gpu/fatbins.h).
+std::string name_of(const void* image) {
   Dl_info info;
-  if (!dladdr(image, &info)) return std::nullopt;
+  if (!dladdr(image, &info)) return "";
   void* library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   using Fatbin = const void* (*)(Dtype);
   const auto fatbin =
       reinterpret_cast<Fatbin>(dlsym(library, "_ZN9railgauge3gpu6fatbinENS_5DtypeE"));
   for (int dtype = 0; fatbin && dtype < kDtypes; ++dtype) {
-    if (fatbin(static_cast<Dtype>(dtype)) == image) return static_cast<Dtype>(dtype);
+    if (fatbin(static_cast<Dtype>(dtype)) == image) return kDtypeNames[dtype];
   }
-  return std::nullopt;
+  return "";
 }
+
+Kernel* of(Function function) { return reinterpret_cast<Kernel*>(function); }
 
 }  // namespace
 
@@ -45,7 +42,7 @@ extern "C" {
 
 Result cuModuleLoadData(Module* module, const void* image) {
   RAILGAUGE_FAULT();
-  *module = new CUmod_st{dtype_of(image)};
+  *module = new CUmod_st{name_of(image)};
   return kSuccess;
 }
 
@@ -56,25 +53,23 @@ Result cuModuleUnload(Module module) {
 
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
   RAILGAUGE_FAULT();
-  const Kernel* found = kernel(name);
-  if (!found) return kNotFound;
-  static std::mutex mutex;
-  static std::map<std::pair<const Kernel*, std::optional<Dtype>>, CUfunc_st> all;
-  const std::lock_guard lock(mutex);
-  *function =
-      &all.try_emplace({found, module->dtype}, CUfunc_st{name, found, module->dtype}).first->second;
-  return kSuccess;
+  const Kernel* found = kernel(module->name, name);
+  *function = reinterpret_cast<Function>(const_cast<Kernel*>(found));
+  return found ? kSuccess : kNotFound;
 }
 
-Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned, unsigned,
-                      unsigned, unsigned, Stream stream, void** parameters, void**) {
+Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned threads,
+                      unsigned, unsigned, unsigned, Stream stream, void** parameters, void**) {
+  const Kernel& kernel = *of(function);  // there for good
   if (const std::string file = setting("FAKE_CUDA_LAUNCHES"); !file.empty()) {
     std::ofstream(file, std::ios::app) << std::to_string(device_of(current_context())) + ' ' +
-                                              function->name + ' ' + std::to_string(blocks) + ' ' +
+                                              kernel.name + ' ' + std::to_string(blocks) + ' ' +
                                               std::to_string(under_way(stream)) + '\n';
   }
   Result told = fault("cuLaunchKernel");
-  if (!told) told = fault(("launch:" + function->name).c_str());
+  if (!told) told = fault(("launch:" + kernel.name).c_str());
+  static std::atomic<int> late{0};
+  if (told == kLate) told = late++ ? kHang : kSuccess;
   if (told == kHang) {
     return put(stream, [file = setting("FAKE_CUDA_HANG")] {
       do {
@@ -82,13 +77,21 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
       } while (file.empty() || !access(file.c_str(), F_OK));
     });
   }
-  return told ? told : put(stream, (*function->kernel)(function->dtype, parameters));
+  if (told && told != kCorrupt) return told;
+  // The middle of what `copy` copies, whose parameters are: to, from, and how much.
+  char* const wrong = told ? *static_cast<char**>(parameters[0]) +
+                                 *static_cast<std::size_t*>(parameters[2]) / 2
+                           : nullptr;
+  return put(stream, [=, &kernel, bound = kernel.bind(parameters)] {
+    run(bound, blocks, std::min(threads, kernel.threads));
+    if (wrong) *wrong ^= 1;
+  });
 }
 
 Result cuLaunchKernelEx(const LaunchConfig* config, Function function, void** parameters,
                         void** extra) {
-  return cuLaunchKernel(function, config->grid[0], 1, 1, 1, 1, 1, 0, config->stream, parameters,
-                        extra);
+  return cuLaunchKernel(function, config->grid[0], 1, 1, config->block[0], 1, 1, 0, config->stream,
+                        parameters, extra);
 }
 
 }  // extern "C"
