@@ -81,5 +81,7 @@ def ibqueryerrors_text(fabric: FabricMap) -> str:
         lines += [f'Errors for 0x{key} "{fabric.device_name(key)}"', *found[key]]
     devices, ports = len(fabric.switches) + len(fabric.endpoints), 2 * len(fabric.cables)
     lines.append(f"\n## Summary: {devices} nodes checked, {len(found)} bad nodes found")
-    lines.append(f"##          {ports} ports checked, {len(fabric.counters or {})} ports have errors beyond threshold\n")
+    lines.append(
+        f"##          {ports} ports checked, {len(fabric.counters or {})} ports have errors beyond threshold\n"
+    )
     return "\n".join(lines)

@@ -62,6 +62,11 @@ class FabricPlan:
             raise UsageError(f"more than {MOST_LIDS} ports, which is what LIDs can name")
 
     @property
+    def node_names(self) -> list[str]:
+        """The nodes, without storage servers."""
+        return [self.node_format.format(number) for number in range(self.nodes)]
+
+    @property
     def leaves_of_rail(self) -> int:
         """Leaves of one rail."""
         return self.leaves // self.rails
@@ -115,11 +120,15 @@ class _Made:
         self.endpoints: list[Endpoint] = []
         self.cables: list[Cable] = []
         leaves = [
-            [self._switch(f"leaf-r{rail}-{place}") for place in range(plan.leaves_of_rail)] for rail in range(plan.rails)
+            [self._switch(f"leaf-r{rail}-{place}") for place in range(plan.leaves_of_rail)]
+            for rail in range(plan.rails)
         ]
         groups = plan.rails if plan.separate else 1
         spines = [
-            [self._switch(f"spine-r{group}-{place}" if groups > 1 else f"spine-{place}") for place in range(plan.spines_of_leaf)]
+            [
+                self._switch(f"spine-r{group}-{place}" if groups > 1 else f"spine-{place}")
+                for place in range(plan.spines_of_leaf)
+            ]
             for group in range(groups)
         ]
         storage = [self._switch(f"storage-leaf-{place}") for place in range(plan.storage)]

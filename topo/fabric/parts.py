@@ -68,6 +68,11 @@ class FabricParts:
         part.listed |= listed
         return part
 
+    def key(self, guid: str) -> str:
+        """The key of the device that has this GUID, of its own or of a port; a GUID of unknown form is padded."""
+        guid = guid.lower().zfill(16)
+        return self.key_of_address.get(guid, guid)
+
     def port(self, key: str, port: str, address: str = "", lid: int | None = None) -> None:
         """The address and LID of a node's port."""
         part = self.device(key)
@@ -84,10 +89,13 @@ class FabricParts:
         if name not in names:
             names.append(name)
 
-    def cable(self, one: End, other: End, *, width: int | None = None, speed: str = "", **more: str) -> None:
+    def cable(self, one: End, other: End, width: int | None = None, speed: str = "", **more: str) -> None:
         """A cable, as one of its ends lists it; the same cable listed again adds what was unknown."""
-        cable = Cable(ends=(one, other), width=width, speed=speed, gb_per_s=gb_per_s(width, speed), **more)
-        self.add(cable)
+        known = self.cables.get(one)
+        if known and known[0].speed == speed and known[0].width == width and not more and other in known[0].ends:
+            return
+        ends = (one, other) if one < other else (other, one)
+        self.add(Cable(ends=ends, width=width, speed=speed, gb_per_s=gb_per_s(width, speed), **more))
 
     def add(self, cable: Cable) -> None:
         """A cable; InputError if another file has another cable at one of its ends."""
@@ -109,7 +117,7 @@ class FabricParts:
                 self.path,
             )
         for end in cable.ends:
-            self.cables[end] = (cable, self.path)
+            self.cables[end] = cable, self.path
 
     def count(self, end: End, counters: dict[str, int]) -> None:
         """Error counters of a port."""
@@ -126,7 +134,7 @@ class FabricParts:
         if not self.devices:
             raise InputError("no switch and no node in it", self.path or None)
         key = self.key_of_address
-        cables = tuple(dict.fromkeys(self._keyed(cable) for cable, _ in self.cables.values()))
+        cables = tuple({cable.ends: cable for cable in (self._keyed(one) for one, _ in self.cables.values())}.values())
         used: dict[str, set[str]] = {}
         for end in (end for cable in cables for end in cable.ends):
             used.setdefault(end.device, set()).add(end.port)
@@ -144,7 +152,7 @@ class FabricParts:
         counters = self.counters
         return FabricMap(
             switches=switches,
-            endpoints=tuple(sorted(endpoints, key=lambda one: (natural(one.node), natural(one.device), one.port))),
+            endpoints=_sorted(endpoints),
             cables=cables,
             routes=Routes(tables={key.get(one, one): table for one, table in self.tables.items()})
             if self.tables
@@ -193,3 +201,9 @@ def _joined(known: Cable, other: Cable) -> Cable:
         state=known.state or other.state,
         better=known.better or other.better,
     )
+
+
+def _sorted(endpoints: list[Endpoint]) -> tuple[Endpoint, ...]:
+    """By node, then by device and port, in natural order."""
+    keys = {name: natural(name) for one in endpoints for name in (one.node, one.device)}
+    return tuple(sorted(endpoints, key=lambda one: (keys[one.node], keys[one.device], one.port)))

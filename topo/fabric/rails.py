@@ -44,7 +44,7 @@ class Rail:
 
     @property
     def name(self) -> str:
-        """rail 3, rail 3 plane 1, storage 0."""
+        """Rail 3, rail 3 plane 1, storage 0."""
         kind = "rail" if self.role is RailRole.COMPUTE else str(self.role)
         return f"{kind} {self.number}" + (f" plane {self.plane}" if self.plane is not None else "")
 
@@ -141,7 +141,10 @@ def _on_several(fabric: FabricMap, groups: Mapping[tuple[str, ...], list[str]]) 
 
 def _speed(fabric: FabricMap, leaves: Iterable[str]) -> float | None:
     speeds = Counter(
-        cable.gb_per_s for leaf in leaves for one in fabric.on_leaf[leaf] if (cable := fabric.cable_at[one.end]).gb_per_s
+        cable.gb_per_s
+        for leaf in leaves
+        for one in fabric.on_leaf[leaf]
+        if (cable := fabric.cable_at[one.end]).gb_per_s
     )
     return speeds.most_common(1)[0][0] if speeds else None
 

@@ -2,8 +2,9 @@
 """Reads the files of a fabric: each in one of the known forms, which its content shows; a folder has several."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.fabric.model import FabricMap
@@ -21,9 +22,8 @@ from railgauge.topo.files.lines import whole_lines
 
 HEAD = 1 << 18
 """Bytes of a file in which its form shows."""
-BY_LINES = (ibnetdiscover, ibnetdiscover_ports, subnet_lst, iblinkinfo)
-LATER = (port_errors,)
-"""Forms that name devices by LID, which the others make known."""
+READERS = (ibnetdiscover, subnet_lst, ibnetdiscover_ports, iblinkinfo, forwarding, port_errors)
+"""In the order in which files are read: those that know node and port GUIDs first, those that name LIDs last."""
 FORMS = "ibnetdiscover, iblinkinfo, dump_fts, opensm-subnet.lst, ibqueryerrors, perfquery"
 MOST_FILES = 20_000
 ARCHIVES = (".tar.zst", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar")
@@ -36,24 +36,18 @@ def read_fabric(paths: Sequence[str]) -> FabricMap:
         InputError: a file is unreadable or of no known form, two files contradict each other, or nothing is in them.
     """
     parts = FabricParts()
-    later: list[tuple[str, Callable[[Iterable[str], FabricParts], None], Iterator[bytes]]] = []
+    known: list[tuple[int, str, Iterator[bytes]]] = []
     for path, named in _files(paths):
-        parts.path = path
         head, data = _head(path)
-        if forwarding.MARK.search(head):
-            forwarding.read(data, parts)
-        elif form := next((one for one in BY_LINES if one.MARK.search(head)), None):
-            form.read(_lines(data), parts)
-        elif form := next((one for one in LATER if one.MARK.search(head)), None):
-            later.append((path, form.read, data))
+        place = next((place for place, reader in enumerate(READERS) if reader.MARK.search(head)), None)
+        if place is not None:
+            known.append((place, path, data))
         elif named:
             raise InputError(f"no file of a fabric; known are {FORMS}", path)
-        else:
-            continue
-        parts.sources.append(path)
-    for path, read, data in later:
+    for place, path, data in sorted(known, key=itemgetter(0)):
         parts.path = path
-        read(_lines(data), parts)
+        parts.sources.append(path)
+        READERS[place].read(data, parts)
     parts.path = ", ".join(paths)
     return parts.whole()
 
@@ -78,8 +72,3 @@ def _head(path: str) -> tuple[bytes, Iterator[bytes]]:
     while sum(map(len, first)) < HEAD and (block := next(found, None)) is not None:
         first.append(block)
     return b"".join(first), chain(first, found)
-
-
-def _lines(data: Iterable[bytes]) -> Iterator[str]:
-    for block in data:
-        yield from block.decode("utf-8", "replace").splitlines()

@@ -11,12 +11,19 @@ A table is one array. The lines of large tables have one form, and are read by N
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from railgauge.topo.fabric.model import UNROUTED
 from railgauge.topo.fabric.parts import FabricParts
 
+if TYPE_CHECKING:
+    import numpy as np
+
 MARK = re.compile(rb"^Unicast lids \[", re.MULTILINE)
-HEAD = re.compile(rb"^Unicast lids \[0x([0-9a-fA-F]+)-0x([0-9a-fA-F]+)\] of switch .*?guid 0x([0-9a-fA-F]+) \((.*)\):", re.MULTILINE)
+HEAD = re.compile(rb"^Unicast lids \[[^]\n]*\] of switch .*?guid 0x([0-9a-fA-F]{1,16}) \((.*)\):", re.MULTILINE)
+LENGTH = len("0x0001 040")
+HEX = [int(chr(code), 16) if chr(code) in "0123456789abcdefABCDEF" else 1 << 20 for code in range(256)]
+"""Of a digit's code; beyond all LIDs and ports for what is none."""
 MOST_LIDS = 0xC000
 """Unicast LIDs end at 0xBFFF (InfiniBand architecture, volume 1, 4.1.3)."""
 
@@ -30,32 +37,29 @@ def read(blocks: Iterable[bytes], parts: FabricParts) -> None:
         start = 0
         for head in HEAD.finditer(block):
             _entries(block[start : head.start()], table)
-            key = head[3].decode().lower().zfill(16)
-            parts.device(key, head[4].decode("utf-8", "replace"), switch=True)
+            key = parts.key(head[1].decode())
+            parts.device(key, head[2].decode("utf-8", "replace"), switch=True)
             table = parts.tables.setdefault(key, np.full(MOST_LIDS, UNROUTED, np.uint8))
             start = head.end()
         _entries(block[start:], table)
 
 
-def _entries(block: bytes, table: "object") -> None:
+def _entries(block: bytes, table: "np.ndarray") -> None:
     """Fill in a table from lines `0xLLLL PPP : ...`; the LID has four hexadecimal digits, the port three decimal."""
     import numpy as np
 
-    assert isinstance(table, np.ndarray)
-    if not table.size:
-        return
+    value = np.array(HEX)
     data = np.frombuffer(block, np.uint8)
-    starts = np.flatnonzero(data == ord("\n")) + 1
-    starts = starts[starts + 10 <= data.size]
-    if block[:2] == b"0x" and data.size >= 10:
-        starts = np.concatenate(([0], starts))
+    starts = np.concatenate(([0], np.flatnonzero(data == ord("\n")) + 1))
+    starts = starts[starts + LENGTH <= data.size]
     starts = starts[(data[starts] == ord("0")) & (data[starts + 1] == ord("x")) & (data[starts + 6] == ord(" "))]
-    if not starts.size:
+    if not table.size or not starts.size:
         return
     lids = np.zeros(starts.size, np.int64)
     for place in range(2, 6):
-        digit = data[starts + place].astype(np.int64)
-        lids = lids * 16 + np.where(digit >= ord("a"), digit - ord("a") + 10, np.where(digit >= ord("A"), digit - ord("A") + 10, digit - ord("0")))
-    ports = sum((data[starts + 7 + place].astype(np.int64) - ord("0")) * 10 ** (2 - place) for place in range(3))
-    good = (lids > 0) & (lids < MOST_LIDS) & (ports >= 0) & (ports < UNROUTED)
+        lids = lids * 16 + value[data[starts + place]]
+    ports = np.zeros(starts.size, np.int64)
+    for place in range(7, 10):
+        ports = ports * 10 + value[data[starts + place]]
+    good = (lids > 0) & (lids < MOST_LIDS) & (ports < UNROUTED)
     table[lids[good]] = ports[good]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of `iblinkinfo`: a heading for each device and a line for each of its ports; with -l the line names the device.
+"""Output of `iblinkinfo`: a heading for each device and a line for each port; with -l the line names the device.
 
-    Switch: 0x0000000000200007 leaf-r3-1:
-              12    1[  ] ==( 4X  10.0 Gbps Active/  LinkUp)==>      80    1[  ] "gpu016 mlx5_3" ( )
-              12   17[  ] ==(                Down/ Polling)==>             [  ] "" ( )
+Switch: 0x0000000000200007 leaf-r3-1:
+          12    1[  ] ==( 4X  10.0 Gbps Active/  LinkUp)==>      80    1[  ] "gpu016 mlx5_3" ( )
+          12   17[  ] ==(                Down/ Polling)==>             [  ] "" ( )
 """
 
 import re
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from railgauge.topo.fabric.model import End
 from railgauge.topo.fabric.parts import FabricParts
 from railgauge.topo.fabric.rates import NAME_OF_GBPS
+from railgauge.topo.files.lines import text_lines
 
 MARK = re.compile(rb"==\(.*\)==>", re.MULTILINE)
 MOST_OF_NIC = 2
@@ -26,17 +27,17 @@ LINE = re.compile(
 )
 
 
-def read(lines: Iterable[str], parts: FabricParts) -> None:
+def read(data: Iterable[bytes], parts: FabricParts) -> None:
     """Add devices and cables. The far end is known by its GUID (-l), else by its LID, else by its name."""
     key, name, is_switch, names = "", "", True, dict[str, str]()
     found = []
-    for line in lines:
+    for line in text_lines(data):
         if head := HEAD.match(line):
-            is_switch, name, key = head[1] == "Switch", head[3].strip(), (head[2] or "").zfill(16) if head[2] else ""
+            is_switch, name, key = head[1] == "Switch", head[3].strip(), parts.key(head[2]) if head[2] else ""
             if key:
                 parts.device(key, name, switch=is_switch, listed=True)
                 names.setdefault(name, key)
-        elif (port := LINE.match(line)) and (own := (port["guid"] or "").zfill(16) if port["guid"] else key):
+        elif (port := LINE.match(line)) and (own := parts.key(port["guid"]) if port["guid"] else key):
             parts.device(own, (port["name"] or name).strip(), listed=True)
             if not port["guid"]:
                 parts.devices[own].is_switch = is_switch
@@ -52,21 +53,22 @@ def read(lines: Iterable[str], parts: FabricParts) -> None:
         if part.is_switch:
             part.lid = int(port["lid"]) or None
         else:
-            parts.port(own, port["port"], own, int(port["lid"]))
+            address = port["guid"].zfill(16) if port["guid"] else ""
+            parts.port(own, port["port"], address, int(port["lid"]))
         if port["far_port"]:
             _cable(parts, own, port, names)
 
 
 def _cable(parts: FabricParts, own: str, port: re.Match[str], names: dict[str, str]) -> None:
-    far = port["far_guid"].zfill(16) if port["far_guid"] else ""
+    far = parts.key(port["far_guid"]) if port["far_guid"] else ""
     far = far or parts.key_of_lid.get(int(port["far_lid"]), "") or names.get(port["far"], port["far"])
     parts.device(far, port["far"])
     better = (port["better"] or "").strip()
     parts.cable(
         End(own, port["port"]),
         End(far, port["far_port"]),
-        width=int(port["width"]) if port["width"] else None,
-        speed=NAME_OF_GBPS.get(port["speed"] or "", ""),
+        int(port["width"]) if port["width"] else None,
+        NAME_OF_GBPS.get(port["speed"] or "", ""),
         state=port["state"],
         better=better,
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opensm-subnet.lst, which OpenSM writes: both ends of a link on each line. Ports are in hexadecimal.
 
-    { SW-SM Ports:40 SystemGUID:... NodeGUID:... PortGUID:... {leaf} LID:0001 PN:28 } { SW ... } PHY=4x LOG=ACT SPD=2.5
+{ SW-SM Ports:40 SystemGUID:... NodeGUID:... PortGUID:... {leaf} LID:0001 PN:28 } { SW ... } PHY=4x LOG=ACT SPD=2.5
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from railgauge.topo.fabric.model import End
 from railgauge.topo.fabric.parts import FabricParts
 from railgauge.topo.fabric.rates import NAME_OF_GBPS
+from railgauge.topo.files.lines import text_lines
 
 MARK = re.compile(rb"^\{ (?:SW|CA|Rt)\S* Ports:", re.MULTILINE)
 SIDE = re.compile(
@@ -20,9 +21,9 @@ LINK = re.compile(r"PHY=(\d+)x LOG=(\w+) SPD=([\d.]+)")
 STATES = {"ACT": "Active", "INI": "Initialize", "ARM": "Armed", "DWN": "Down"}
 
 
-def read(lines: Iterable[str], parts: FabricParts) -> None:
+def read(data: Iterable[bytes], parts: FabricParts) -> None:
     """Add the devices, the cables, and which device has a subnet manager."""
-    for line in lines:
+    for line in text_lines(data):
         sides = list(SIDE.finditer(line))
         if len(sides) != 2:
             continue

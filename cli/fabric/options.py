@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the commands that read a fabric, and the fabric that they name."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.help.command import argument, option
+from railgauge.cli.machine_options import print_warnings
+from railgauge.topo.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from railgauge.topo.fabric.captured import CapturedPort
+    from railgauge.topo.fabric.model import Endpoint, FabricMap
+
+FABRIC = "Fabric"
+FILES_HELP = (
+    "What describes the fabric: output of ibnetdiscover, iblinkinfo, dump_fts, ibqueryerrors, lldpctl and others, "
+    "or a folder of them."
+)
+MOST_SHOWN = 5
+
+Files = Annotated[list[str], argument("Arguments", FILES_HELP, metavar="FILE...")]
+FabricFiles = Annotated[
+    list[str] | None, option(FABRIC, "--fabric", metavar="FILE", help=f"{FILES_HELP[:-1]}; repeatable.")
+]
+Captures = Annotated[
+    str | None,
+    option(FABRIC, "--captures", metavar="FOLDER", help="Captures of the nodes (cluster dump -o): names and settings."),
+]
+Hosts = Annotated[str | None, typer.Option("-w", "--nodes", metavar="NODES", help="These nodes only: gpu[001-064].")]
+
+
+def open_fabric(files: "Sequence[str]", captures: str | None) -> "tuple[FabricMap, dict[Endpoint, CapturedPort], int]":
+    """The fabric, the captured port of each endpoint that is one, and how many captures there are.
+
+    Raises:
+        UsageError: no file. InputError: see read_fabric.
+    """
+    from railgauge.topo.fabric.captured import captured_ports, joined
+    from railgauge.topo.fabric.read import read_fabric
+    from railgauge.topo.findings.cluster.folder import node_files
+
+    if not files:
+        raise UsageError("no file of a fabric is given: collect one with ibnetdiscover > ib.txt")
+    fabric = read_fabric(files)
+    print_warnings(fabric.warnings[:MOST_SHOWN])
+    if captures is None:
+        return fabric, {}, 0
+    paths = [path for _, path in node_files(captures)]
+    ports = captured_ports(paths)
+    named, found = joined(fabric, ports)
+    unknown = len({port.node for port in ports}) - len({port.node for port in found.values()})
+    if unknown:
+        print_warnings((f"{unknown} of {len(paths)} captured nodes have no port in this fabric (by GUID or MAC)",))
+    return named, found, len(paths)
+
+
+def chosen_nodes(fabric: "FabricMap", hosts: str | None) -> list[str]:
+    """The nodes that -w names, in that order; all that are on a leaf without it. UsageError for one that is not there."""
+    from railgauge.topo.values.near import did_you_mean
+    from railgauge.topo.values.node_names import unfolded
+
+    there = {one.node for one in fabric.leaf_of}
+    if hosts is None:
+        return [node for node in fabric.nodes if node in there]
+    names = unfolded(hosts, 1 << 17)
+    for name in names:
+        if name not in there:
+            raise UsageError(f"-w: {name} is not on this fabric{did_you_mean(name, there)}")
+    return names
