@@ -15,8 +15,8 @@ from railgauge.topo.files.output_file import write_file
 
 if TYPE_CHECKING:
     from railgauge.topo.fabric.breakage import Broken
-    from railgauge.topo.fabric.make import FabricPlan
     from railgauge.topo.fabric.made_captures import NodeModel
+    from railgauge.topo.fabric.make import FabricPlan
 
 SHAPE, CONTENT = "Shape", "Files"
 NETWORK, ROUTES, ERRORS, CAPTURES = "ibnetdiscover.txt", "dump_fts.txt", "ibqueryerrors.txt", "captures"

@@ -7,13 +7,14 @@ import typer
 
 from railgauge.cli.help.command import argument, option
 from railgauge.cli.machine_options import print_warnings
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from railgauge.topo.fabric.captured import CapturedPort
     from railgauge.topo.fabric.model import Endpoint, FabricMap
+    from railgauge.topo.fabric.rails import Rails
 
 FABRIC = "Fabric"
 FILES_HELP = (
@@ -21,6 +22,7 @@ FILES_HELP = (
     "or a folder of them."
 )
 MOST_SHOWN = 5
+MOST_HOSTS = 1 << 17
 
 Files = Annotated[list[str], argument("Arguments", FILES_HELP, metavar="FILE...")]
 FabricFiles = Annotated[
@@ -58,16 +60,24 @@ def open_fabric(files: "Sequence[str]", captures: str | None) -> "tuple[FabricMa
     return named, found, len(paths)
 
 
-def chosen_nodes(fabric: "FabricMap", hosts: str | None) -> list[str]:
-    """The nodes that -w names, in that order; all that are on a leaf without it. UsageError for one that is not there."""
+def adaptive_routing(fabric: "FabricMap", *, asked: bool) -> bool:
+    """Whether traffic spreads over all shortest paths: as asked, and where no routes are known, which is said."""
+    if fabric.routes is None and not asked:
+        print_warnings(("no dump_fts: traffic is taken to spread over all shortest paths",))
+    return asked or fabric.routes is None
+
+
+def chosen_nodes(fabric: "FabricMap", rails: "Rails", hosts: str | None) -> list[str]:
+    """The nodes that -w names, as they are given; without it all on compute rails. UsageError for an unknown one."""
     from railgauge.topo.values.near import did_you_mean
     from railgauge.topo.values.node_names import unfolded
 
-    there = {one.node for one in fabric.leaf_of}
-    if hosts is None:
-        return [node for node in fabric.nodes if node in there]
-    names = unfolded(hosts, 1 << 17)
-    for name in names:
-        if name not in there:
-            raise UsageError(f"-w: {name} is not on this fabric{did_you_mean(name, there)}")
+    on_rails = {one.node for rail in rails.compute for leaf in rail.leaves for one in fabric.on_leaf[leaf]}
+    there = [node for node in fabric.nodes if node in on_rails]
+    if not there:
+        raise InputError("no node is cabled to a switch in these files")
+    names = there if hosts is None else unfolded(hosts, MOST_HOSTS)
+    unknown = next((name for name in names if name not in on_rails), None)
+    if unknown is not None:
+        raise UsageError(f"-w: {unknown} is not on a compute rail of this fabric{did_you_mean(unknown, there)}")
     return names

@@ -34,10 +34,11 @@ class FabricSwitch:
     lid: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Endpoint:
-    """A port of a node. address: the port GUID in 16 hex digits or the MAC address, "" if unknown.
+    """A port of a node; each object is one of its own.
 
+    address: the port GUID in 16 hex digits or the MAC address, "" if unknown.
     node and device: from the capture that has the address (`captured`), else as the fabric's tools print them.
     system: the GUID that all ports of a card share, "" if unknown.
     """

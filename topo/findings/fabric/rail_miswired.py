@@ -31,16 +31,17 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
         there[row[one.node], number[fabric.leaf_of[one]]] = 1
     together = there.T @ there
     scores = there @ together
-    for one in endpoints:
-        leaf, mine = fabric.leaf_of[one], row[one.node]
-        rail = rails[place_of[base(one)]]
-        own = [number[other] for other in rail.leaves]
-        at = number[leaf]
-        beside = scores[mine, own] - together[at, own]
-        best = own[int(np.argmax(beside))]
-        here = scores[mine, at] - together[at, at] - (there[mine].sum() - 1) if at in own else -1.0
-        if best != at and scores[mine, best] - together[at, best] > max(here, 0.0):
-            yield _finding(examined, one, leaves[best], rail.name)
+    for place, rail in enumerate(rails):
+        ones = [one for one in endpoints if place_of[base(one)] == place]
+        own = np.array([number[leaf] for leaf in rail.leaves])
+        mine = np.array([row[one.node] for one in ones], np.int64)
+        at = np.array([number[fabric.leaf_of[one]] for one in ones], np.int64)
+        beside = scores[np.ix_(mine, own)] - together[np.ix_(at, own)]
+        best = own[np.argmax(beside, axis=1)]
+        itself = there[mine].sum(axis=1) - 1
+        here = np.where(np.isin(at, own), scores[mine, at] - together[at, at] - itself, 0)
+        for odd in np.flatnonzero((best != at) & (beside.max(axis=1) > np.maximum(here, 0))):
+            yield _finding(examined, ones[odd], leaves[best[odd]], rail.name)
 
 
 def _finding(examined: ExaminedFabric, one: Endpoint, wanted: str, rail: str) -> Finding:

@@ -14,7 +14,7 @@ SUBJECT = "fabric"
 
 
 def findings(examined: ExaminedFabric, only: Collection[str] | None = None) -> list[Finding]:
-    """What the rules find, those of `only` or all; PASS for one that finds nothing. Without a baseline no comparison."""
+    """What the rules find, those of `only` or all; PASS for one that finds nothing."""
     found: list[Finding] = []
     for rule in RULES:
         if (only is not None and rule.id not in only) or (rule.id == EXPECTED_DIFFERS.id and examined.against is None):
