@@ -32,9 +32,9 @@ def check(
         railgauge fabric check fabric/ --captures captures/ --against fabric-before/
     """
     from railgauge.topo.fabric.read import read_fabric
+    from railgauge.topo.findings.detectors import selected
     from railgauge.topo.findings.fabric.examined import ExaminedFabric
     from railgauge.topo.findings.fabric.rules import RULES, findings
-    from railgauge.topo.findings.node.rules import selected
     from railgauge.topo.render.findings import record
 
     detail = detail_of(verbose=verbose, quiet=quiet)

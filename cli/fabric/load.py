@@ -3,7 +3,16 @@
 
 from typing import Annotated
 
-from railgauge.cli.fabric.options import FABRIC, Captures, Files, Hosts, adaptive_routing, chosen_nodes, open_fabric
+from railgauge.cli.fabric.options import (
+    FABRIC,
+    Captures,
+    Files,
+    Hostfile,
+    Hosts,
+    adaptive_routing,
+    chosen_nodes,
+    open_fabric,
+)
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER
 from railgauge.cli.machine_options import Json
@@ -16,6 +25,7 @@ JOB = "Job"
 def load(
     files: Files,
     hosts: Hosts = None,
+    hostfile: Hostfile = None,
     captures: Captures = None,
     graph: Annotated[
         str | None,
@@ -39,22 +49,22 @@ def load(
     from railgauge.topo.fabric.graph_channels import graph_channels
     from railgauge.topo.fabric.rails import find_rails
     from railgauge.topo.fabric.routing import Routing
-    from railgauge.topo.fabric.traffic import Pattern, job_nics, load_of, messages, usual_channels
+    from railgauge.topo.fabric.traffic import ChannelPattern, job_nics, load_of, messages, usual_channels
     from railgauge.topo.render.fabric_load import load_document, load_lines
 
     count = parse_size(size)
     fabric, _, _ = open_fabric(files, captures)
     rails = find_rails(fabric)
-    nodes = chosen_nodes(fabric, rails, hosts)
+    nodes = chosen_nodes(fabric, rails, hosts, hostfile)
     job = job_nics(fabric, rails, nodes)
-    channels = graph_channels(graph) if graph else dict.fromkeys(Pattern, usual_channels(job))
+    channels = graph_channels(graph) if graph else dict.fromkeys(ChannelPattern, usual_channels(job))
     highest = max(number for each in channels.values() for nics in each for number in nics)
     if highest >= job.per_node:
         raise UsageError(f"--graph: NIC {highest} is used, and the nodes have {job.per_node} on compute rails")
     routing, spread = Routing(fabric), adaptive_routing(fabric, asked=adaptive)
     found = [
         load_of(routing, messages(job, range(len(nodes)), channels[one], one, gpus), one, adaptive=spread)
-        for one in Pattern
+        for one in ChannelPattern
     ]
     if as_json:
         print_json(document("load", "", **load_document(found, nodes, count, most)))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from railgauge.topo.fabric.captured import CapturedPort
-    from railgauge.topo.fabric.model import Endpoint, FabricMap
-    from railgauge.topo.fabric.rails import Rails
+    from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
+    from railgauge.topo.fabric.rails import FabricRails
 
 FABRIC = "Fabric"
 FILES_HELP = (
@@ -22,7 +22,6 @@ FILES_HELP = (
     "or a folder of them."
 )
 MOST_SHOWN = 5
-MOST_HOSTS = 1 << 17
 
 Files = Annotated[list[str], argument("Arguments", FILES_HELP, metavar="FILE...")]
 FabricFiles = Annotated[
@@ -33,17 +32,20 @@ Captures = Annotated[
     option(FABRIC, "--captures", metavar="FOLDER", help="Captures of the nodes (cluster dump -o): names and settings."),
 ]
 Hosts = Annotated[str | None, typer.Option("-w", "--nodes", metavar="NODES", help="These nodes only: gpu[001-064].")]
+Hostfile = Annotated[
+    str | None, typer.Option("--hostfile", metavar="FILE", help="The nodes of a hostfile, in its order.")
+]
 
 
-def open_fabric(files: "Sequence[str]", captures: str | None) -> "tuple[FabricMap, dict[Endpoint, CapturedPort], int]":
+def open_fabric(
+    files: "Sequence[str]", captures: str | None
+) -> "tuple[FabricMap, dict[FabricEndpoint, CapturedPort], int]":
     """The fabric, the captured port of each endpoint that is one, and how many captures there are.
 
     Raises:
         UsageError: no file. InputError: see read_fabric.
     """
-    from railgauge.topo.fabric.captured import captured_ports, joined
     from railgauge.topo.fabric.read import read_fabric
-    from railgauge.topo.findings.cluster.folder import node_files
 
     if not files:
         raise UsageError("no file of a fabric is given: collect one with ibnetdiscover > ib.txt")
@@ -51,6 +53,9 @@ def open_fabric(files: "Sequence[str]", captures: str | None) -> "tuple[FabricMa
     print_warnings(fabric.warnings[:MOST_SHOWN])
     if captures is None:
         return fabric, {}, 0
+    from railgauge.topo.fabric.captured import captured_ports, joined
+    from railgauge.topo.findings.cluster.folder import node_files
+
     paths = [path for _, path in node_files(captures)]
     ports = captured_ports(paths)
     named, found = joined(fabric, ports)
@@ -67,17 +72,17 @@ def adaptive_routing(fabric: "FabricMap", *, asked: bool) -> bool:
     return asked or fabric.routes is None
 
 
-def chosen_nodes(fabric: "FabricMap", rails: "Rails", hosts: str | None) -> list[str]:
-    """The nodes that -w names, as they are given; without it all on compute rails. UsageError for an unknown one."""
+def chosen_nodes(fabric: "FabricMap", rails: "FabricRails", names: str | None, hostfile: str | None) -> list[str]:
+    """The nodes of -w or --hostfile in their order, else all on compute rails. UsageError for an unknown one."""
+    from railgauge.cli.cluster.nodes import hosts
     from railgauge.topo.values.near import did_you_mean
-    from railgauge.topo.values.node_names import unfolded
 
     on_rails = {one.node for rail in rails.compute for leaf in rail.leaves for one in fabric.on_leaf[leaf]}
     there = [node for node in fabric.nodes if node in on_rails]
     if not there:
         raise InputError("no node is cabled to a switch in these files")
-    names = there if hosts is None else unfolded(hosts, MOST_HOSTS)
-    unknown = next((name for name in names if name not in on_rails), None)
+    given = [host.address for host in hosts(names, hostfile)] if names or hostfile else there
+    unknown = next((name for name in given if name not in on_rails), None)
     if unknown is not None:
         raise UsageError(f"-w: {unknown} is not on a compute rail of this fabric{did_you_mean(unknown, there)}")
-    return names
+    return given

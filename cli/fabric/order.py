@@ -3,7 +3,16 @@
 
 from typing import Annotated
 
-from railgauge.cli.fabric.options import FABRIC, Captures, Files, Hosts, adaptive_routing, chosen_nodes, open_fabric
+from railgauge.cli.fabric.options import (
+    FABRIC,
+    Captures,
+    Files,
+    Hostfile,
+    Hosts,
+    adaptive_routing,
+    chosen_nodes,
+    open_fabric,
+)
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER
 from railgauge.cli.machine_options import Json
@@ -14,6 +23,7 @@ from railgauge.topo.render.fabric_order import OrderForm
 def order(
     files: Files,
     hosts: Hosts = None,
+    hostfile: Hostfile = None,
     captures: Captures = None,
     adaptive: Annotated[
         bool, option(FABRIC, "--adaptive", help="Spread traffic over all shortest paths (default without dump_fts).")
@@ -41,7 +51,7 @@ def order(
 
     fabric, _, _ = open_fabric(files, captures)
     rails = find_rails(fabric)
-    job = job_nics(fabric, rails, chosen_nodes(fabric, rails, hosts))
+    job = job_nics(fabric, rails, chosen_nodes(fabric, rails, hosts, hostfile))
     found = order_nodes(
         job,
         find_places(fabric, rails),

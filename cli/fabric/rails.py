@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge fabric rails: which NIC is on which rail, as NCCL is told of it."""
+"""railgauge fabric rails: which NIC is on which rail, in the form of NCCL_IB_HCA."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.fabric.model import FabricMap
-    from railgauge.topo.fabric.rails import Rails
+    from railgauge.topo.fabric.rails import FabricRails
 
 
 def rails(
@@ -48,7 +48,7 @@ def rails(
         print_lines(rails_lines(fabric, found))
 
 
-def _write(path: str, source: str | None, fabric: "FabricMap", found: "Rails") -> None:
+def _write(path: str, source: str | None, fabric: "FabricMap", found: "FabricRails") -> None:
     from railgauge.topo.fabric.captured import captured_ports
     from railgauge.topo.fabric.rail_attributes import with_rails
     from railgauge.topo.xml import topology_file

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from railgauge.topo.fabric.model import Endpoint, FabricMap
+from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.named_source import open_source
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
@@ -76,7 +76,7 @@ def _addresses(port: RdmaPort, macs: Mapping[str, str]) -> Iterable[str]:
         yield macs[port.netdev].lower()
 
 
-def joined(fabric: FabricMap, ports: Iterable[CapturedPort]) -> tuple[FabricMap, dict[Endpoint, CapturedPort]]:
+def joined(fabric: FabricMap, ports: Iterable[CapturedPort]) -> tuple[FabricMap, dict[FabricEndpoint, CapturedPort]]:
     """The fabric with the captures' names, and the port that each endpoint is."""
     of_address = {address: port for port in ports for address in port.addresses}
     endpoints, found = [], {}

@@ -6,12 +6,12 @@ The form is device:port:rail:plane, exact names by the leading `=` (`ncclIbInitD
 
 from collections.abc import Mapping
 
-from railgauge.topo.fabric.model import Endpoint, FabricMap
-from railgauge.topo.fabric.rails import Rail, RailRole, Rails, rail_of
+from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
+from railgauge.topo.fabric.rails import FabricRails, Rail, RailRole, rail_of
 from railgauge.topo.values.number import natural
 
 
-def hca_lists(fabric: FabricMap, rails: Rails) -> Mapping[str, tuple[str, ...]]:
+def hca_lists(fabric: FabricMap, rails: FabricRails) -> Mapping[str, tuple[str, ...]]:
     """The nodes by their list, the most frequent list first; nodes without a compute rail are left out."""
     entries: dict[str, list[tuple[int, int, str]]] = {}
     for one in fabric.leaf_of:
@@ -25,7 +25,7 @@ def hca_lists(fabric: FabricMap, rails: Rails) -> Mapping[str, tuple[str, ...]]:
     return {text: tuple(sorted(found[text], key=natural)) for text in order}
 
 
-def _entry(one: Endpoint, rail: Rail, rails: Rails) -> str:
+def _entry(one: FabricEndpoint, rail: Rail, rails: FabricRails) -> str:
     """device:port:rail:plane; without rails that are separate, device:port alone."""
     device, _, named = one.device.partition(":")
     port = named or one.port

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.fabric.model import Endpoint, FabricMap
+from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS, read_rdma
@@ -80,7 +80,7 @@ def _environment(capture: Capture, setting: str | None) -> dict[str, str]:
     return given if setting is None else {**given, "NCCL_IB_HCA": setting}
 
 
-def _device(fabric: FabricMap, node: str, device: str, one: Endpoint | None) -> dict[str, str]:
+def _device(fabric: FabricMap, node: str, device: str, one: FabricEndpoint | None) -> dict[str, str]:
     """What sysfs has of a device, by path below its folder."""
     port = {f"ports/1/{name}": value for name, value in DOWN.items()}
     if one is None:
@@ -102,7 +102,7 @@ def _device(fabric: FabricMap, node: str, device: str, one: Endpoint | None) -> 
     }
 
 
-def _rate(fabric: FabricMap, one: Endpoint) -> str:
+def _rate(fabric: FabricMap, one: FabricEndpoint) -> str:
     cable = fabric.cable_at[one.end]
     return f"{(cable.gb_per_s or 0) * 8:g} Gb/sec ({cable.rate})"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.fabric.model import UNROUTED, Cable, End, Endpoint, FabricMap, FabricSwitch, Routes
+from railgauge.topo.fabric.model import UNROUTED, Cable, End, FabricEndpoint, FabricMap, FabricSwitch, Routes
 from railgauge.topo.fabric.rates import GBPS_OF_LANE, gb_per_s
 
 MOST_PORTS = 254
@@ -117,7 +117,7 @@ class _Made:
     def __init__(self, plan: FabricPlan) -> None:
         self.plan = plan
         self.switches: list[FabricSwitch] = []
-        self.endpoints: list[Endpoint] = []
+        self.endpoints: list[FabricEndpoint] = []
         self.cables: list[Cable] = []
         leaves = [
             [self._switch(f"leaf-r{rail}-{place}") for place in range(plan.leaves_of_rail)]
@@ -158,7 +158,7 @@ class _Made:
     def _nic(self, guid: int, node: str, device: str, leaf: FabricSwitch, port: int, speed: str) -> None:
         self.lid += 1
         key = f"{guid:016x}"
-        one = Endpoint(
+        one = FabricEndpoint(
             key=key, port="1", node=node, device=device, address=f"{guid + 1:016x}", lid=self.lid, system=key
         )
         self.endpoints.append(one)
@@ -188,7 +188,7 @@ class _Made:
         )
 
 
-def routed(switches: list[FabricSwitch], endpoints: list[Endpoint], cables: list[Cable]) -> Routes:
+def routed(switches: list[FabricSwitch], endpoints: list[FabricEndpoint], cables: list[Cable]) -> Routes:
     """The forwarding tables of two tiers: down by the one cable to an endpoint, up by destination."""
     import numpy as np
 

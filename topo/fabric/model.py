@@ -35,7 +35,7 @@ class FabricSwitch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Endpoint:
+class FabricEndpoint:
     """A port of a node; each object is one of its own.
 
     address: the port GUID in 16 hex digits or the MAC address, "" if unknown.
@@ -106,7 +106,7 @@ class FabricMap:
     """
 
     switches: Mapping[str, FabricSwitch]
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[FabricEndpoint, ...]
     cables: tuple[Cable, ...]
     routes: Routes | None = None
     counters: Mapping[End, Mapping[str, int]] | None = None
@@ -122,12 +122,12 @@ class FabricMap:
         return {end: cable for cable in self.cables for end in cable.ends}
 
     @cached_property
-    def endpoint_at(self) -> Mapping[End, Endpoint]:
+    def endpoint_at(self) -> Mapping[End, FabricEndpoint]:
         """The endpoints by their ends."""
         return {one.end: one for one in self.endpoints}
 
     @cached_property
-    def leaf_of(self) -> Mapping[Endpoint, str]:
+    def leaf_of(self) -> Mapping[FabricEndpoint, str]:
         """The switch that an endpoint is cabled to; without those that are cabled to none."""
         found = {}
         for one in self.endpoints:
@@ -137,9 +137,9 @@ class FabricMap:
         return found
 
     @cached_property
-    def on_leaf(self) -> Mapping[str, tuple[Endpoint, ...]]:
+    def on_leaf(self) -> Mapping[str, tuple[FabricEndpoint, ...]]:
         """The endpoints of each leaf."""
-        found: dict[str, list[Endpoint]] = {}
+        found: dict[str, list[FabricEndpoint]] = {}
         for one, leaf in self.leaf_of.items():
             found.setdefault(leaf, []).append(one)
         return {leaf: tuple(ones) for leaf, ones in found.items()}
@@ -170,9 +170,9 @@ class FabricMap:
         return {key: tiers.get(key, 0) for key in self.switches}
 
     @cached_property
-    def nodes(self) -> Mapping[str, tuple[Endpoint, ...]]:
+    def nodes(self) -> Mapping[str, tuple[FabricEndpoint, ...]]:
         """The endpoints of each node, by its name."""
-        found: dict[str, list[Endpoint]] = {}
+        found: dict[str, list[FabricEndpoint]] = {}
         for one in self.endpoints:
             found.setdefault(one.node, []).append(one)
         return {node: tuple(ones) for node, ones in found.items()}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.fabric.places import Places
 from railgauge.topo.fabric.routing import Routing
-from railgauge.topo.fabric.traffic import ChannelNics, JobNics, Pattern, load_of, messages
+from railgauge.topo.fabric.traffic import ChannelNics, ChannelPattern, JobNics, load_of, messages
 from railgauge.topo.values.number import natural
 
 MOST_PAIRS = 24
@@ -76,7 +76,9 @@ def quality(
     """Crossings and worst cable of the ring over nodes in an order."""
     after = [*order[1:], *order[:1]]
     crossings = sum(block_of[here] != block_of[there] for here, there in zip(order, after, strict=True))
-    found = load_of(routing, messages(job, order, channels, Pattern.RING), Pattern.RING, adaptive=adaptive)
+    found = load_of(
+        routing, messages(job, order, channels, ChannelPattern.RING), ChannelPattern.RING, adaptive=adaptive
+    )
     worst = found.worst(1)
     name = routing.fabric.cable_name(routing.fabric.cable_at[routing.ends[worst[0][0]]]) if worst else ""
     return OrderQuality(crossings=crossings, gb_per_s=found.gb_per_s, worst=name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.fabric.model import Cable, End, Endpoint, FabricMap, FabricSwitch, Routes
+from railgauge.topo.fabric.model import Cable, End, FabricEndpoint, FabricMap, FabricSwitch, Routes
 from railgauge.topo.fabric.rates import gb_per_s
 from railgauge.topo.values.number import natural
 from railgauge.topo.values.printable import inline
@@ -173,14 +173,14 @@ class FabricParts:
             return cable
         return replace(cable, ends=(self._end(cable.ends[0]), self._end(cable.ends[1])))
 
-    def _endpoints(self, key: str, part: Part, used: Iterable[str]) -> Iterable[Endpoint]:
+    def _endpoints(self, key: str, part: Part, used: Iterable[str]) -> Iterable[FabricEndpoint]:
         ports = sorted({*part.addresses, *part.lids, *used}, key=natural)
         found = DESCRIBED.fullmatch(part.name)
         alone = part.name if part.name and " " not in part.name else f"node {part.system or key}"
         node, device = (found["node"], found["device"]) if found else (alone, "")
         node = part.node or node
         for port in ports:
-            yield Endpoint(
+            yield FabricEndpoint(
                 key=key,
                 port=port,
                 node=node,
@@ -203,7 +203,7 @@ def _joined(known: Cable, other: Cable) -> Cable:
     )
 
 
-def _sorted(endpoints: list[Endpoint]) -> tuple[Endpoint, ...]:
+def _sorted(endpoints: list[FabricEndpoint]) -> tuple[FabricEndpoint, ...]:
     """By node, then by device and port, in natural order."""
     keys = {name: natural(name) for one in endpoints for name in (one.node, one.device)}
     return tuple(sorted(endpoints, key=lambda one: (keys[one.node], keys[one.device], one.port)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from railgauge.topo.fabric.model import FabricMap
-from railgauge.topo.fabric.rails import Rails
+from railgauge.topo.fabric.rails import FabricRails
 from railgauge.topo.values.number import natural
 
 
@@ -40,7 +40,7 @@ class Places:
         return (*above, block)
 
 
-def find_places(fabric: FabricMap, rails: Rails) -> Places:
+def find_places(fabric: FabricMap, rails: FabricRails) -> Places:
     """Blocks and groups of the nodes that are on compute rails."""
     leaves = [leaf for rail in rails.compute for leaf in rail.leaves]
     at: dict[str, list[str]] = {}

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from railgauge.topo.fabric.captured import CapturedPort
 from railgauge.topo.fabric.model import FabricMap
-from railgauge.topo.fabric.rails import Rail, RailRole, Rails, rail_of
+from railgauge.topo.fabric.rails import FabricRails, Rail, RailRole, rail_of
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
 
 
 def with_rails(
-    topology: Topology, fabric: FabricMap, rails: Rails, ports: Iterable[CapturedPort]
+    topology: Topology, fabric: FabricMap, rails: FabricRails, ports: Iterable[CapturedPort]
 ) -> tuple[Topology, int]:
     """The topology with the rails of its NICs, and how many have one. A <net> is the port of its name and number."""
     of_address = {one.address: rail_of(fabric, rails, one) for one in fabric.endpoints if one.address}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from railgauge.topo.fabric.model import Endpoint, FabricMap
+from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
 from railgauge.topo.values.number import natural
 
 MANAGEMENT_GB_PER_S = 25 / 8
@@ -50,7 +50,7 @@ class Rail:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rails:
+class FabricRails:
     """All rails of a fabric. separate: whether nodes have their devices on different leaves, as rails are meant to."""
 
     rails: tuple[Rail, ...]
@@ -67,12 +67,12 @@ class Rails:
         return tuple(rail for rail in self.rails if rail.role is RailRole.COMPUTE)
 
 
-def base(one: Endpoint) -> str:
+def base(one: FabricEndpoint) -> str:
     """The device without its port: mlx5_0 of mlx5_0:2."""
     return one.device.partition(":")[0]
 
 
-def find_rails(fabric: FabricMap) -> Rails:
+def find_rails(fabric: FabricMap) -> FabricRails:
     """The rails of a fabric."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for leaf, ones in fabric.on_leaf.items():
@@ -100,7 +100,7 @@ def find_rails(fabric: FabricMap) -> Rails:
             )
         roles[role] += 1
     order = list(RailRole)
-    return Rails(
+    return FabricRails(
         rails=tuple(sorted(found, key=lambda rail: (order.index(rail.role), rail.number, rail.plane or 0))),
         separate=sum(rail.role is RailRole.COMPUTE for rail in found) > 1,
     )
@@ -124,7 +124,7 @@ def networks(fabric: FabricMap) -> Mapping[str, int]:
     return found
 
 
-def _dominant(ones: Iterable[Endpoint]) -> tuple[str, ...]:
+def _dominant(ones: Iterable[FabricEndpoint]) -> tuple[str, ...]:
     """The devices that most nodes of a leaf have on it."""
     counts = Counter(base(one) for one in ones)
     least = max(counts.values()) * DOMINANT
@@ -169,6 +169,6 @@ def _planes(fabric: FabricMap, leaves: list[str], network: Mapping[str, int]) ->
     return list(parts.values()) if several * 2 > len(seen) else [leaves]
 
 
-def rail_of(fabric: FabricMap, rails: Rails, one: Endpoint) -> Rail | None:
+def rail_of(fabric: FabricMap, rails: FabricRails, one: FabricEndpoint) -> Rail | None:
     """The rail of the leaf that an endpoint is on."""
     return rails.of_leaf.get(fabric.leaf_of.get(one, ""))

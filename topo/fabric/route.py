@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.fabric.model import Cable, End, Endpoint, FabricMap
+from railgauge.topo.fabric.model import Cable, End, FabricEndpoint, FabricMap
 from railgauge.topo.fabric.routing import Routing
 from railgauge.topo.values.near import did_you_mean
 
@@ -19,7 +19,7 @@ class Hop:
     cable: Cable
 
 
-def named_endpoint(fabric: FabricMap, name: str) -> Endpoint:
+def named_endpoint(fabric: FabricMap, name: str) -> FabricEndpoint:
     """The endpoint that NODE/DEVICE, a port GUID, a MAC or LID:N names; of NODE alone its first.
 
     UsageError if there is none.
@@ -35,7 +35,7 @@ def named_endpoint(fabric: FabricMap, name: str) -> Endpoint:
     return found
 
 
-def route(fabric: FabricMap, source: Endpoint, target: Endpoint) -> Iterator[Hop]:
+def route(fabric: FabricMap, source: FabricEndpoint, target: FabricEndpoint) -> Iterator[Hop]:
     """The hops by the forwarding tables. InputError where a table has no route."""
     routing = Routing(fabric)
     for _, here in routing.walked([source], [target]):

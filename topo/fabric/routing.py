@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.fabric.model import UNROUTED, End, Endpoint, FabricMap
+from railgauge.topo.fabric.model import UNROUTED, End, FabricEndpoint, FabricMap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ class Routing:
         self._across = np.array(across, np.int64)
         self._sender = np.array([self._switch.get(end.device, -1) for end in self.ends], np.int64)
 
-    def first(self, ones: Sequence[Endpoint]) -> "np.ndarray":
+    def first(self, ones: Sequence[FabricEndpoint]) -> "np.ndarray":
         """The numbers of the ends by which endpoints send. InputError for one without a cable."""
         import numpy as np
 
@@ -47,7 +47,7 @@ class Routing:
         return np.array([self._number[one.end] for one in ones], np.int64)
 
     def walked(
-        self, sources: Sequence[Endpoint], targets: Sequence[Endpoint]
+        self, sources: Sequence[FabricEndpoint], targets: Sequence[FabricEndpoint]
     ) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
         """Hop by hop: which messages are still on their way, and the end that each leaves by.
 
@@ -73,7 +73,7 @@ class Routing:
                 raise InputError(self._lost(int(switch[lost[0]]), targets[int(which[lost[0]])]))
         raise InputError(f"the route to {targets[int(which[0])].name} runs in a circle")
 
-    def _lost(self, switch: int, target: Endpoint) -> str:
+    def _lost(self, switch: int, target: FabricEndpoint) -> str:
         name = (
             "the NIC across"
             if switch < 0
@@ -102,7 +102,12 @@ class Routing:
         return tables, ports
 
     def loads(
-        self, sources: Sequence[Endpoint], targets: Sequence[Endpoint], weights: "np.ndarray", *, adaptive: bool
+        self,
+        sources: Sequence[FabricEndpoint],
+        targets: Sequence[FabricEndpoint],
+        weights: "np.ndarray",
+        *,
+        adaptive: bool,
     ) -> "np.ndarray":
         """The sum of the weights of the messages that go over each end."""
         import numpy as np
@@ -114,7 +119,9 @@ class Routing:
             found += np.bincount(here, weights[which], minlength=len(self.ends))
         return found
 
-    def _spread(self, sources: Sequence[Endpoint], targets: Sequence[Endpoint], weights: "np.ndarray") -> "np.ndarray":
+    def _spread(
+        self, sources: Sequence[FabricEndpoint], targets: Sequence[FabricEndpoint], weights: "np.ndarray"
+    ) -> "np.ndarray":
         """Each switch sends equal parts over all cables that are on a shortest path to the target's leaf."""
         import numpy as np
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from railgauge.topo.channels.trees import double_tree
 from railgauge.topo.errors import InputError
-from railgauge.topo.fabric.model import Endpoint, FabricMap
-from railgauge.topo.fabric.rails import RailRole, Rails, rail_of
+from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
+from railgauge.topo.fabric.rails import FabricRails, RailRole, rail_of
 from railgauge.topo.fabric.routing import Routing
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class Pattern(StrEnum):
+class ChannelPattern(StrEnum):
     """Which channels."""
 
     RING = "ring"
@@ -40,7 +40,7 @@ class JobNics:
     """The compute NICs of each node of a job, in the order of rails."""
 
     nodes: tuple[str, ...]
-    nics: tuple[tuple[Endpoint, ...], ...]
+    nics: tuple[tuple[FabricEndpoint, ...], ...]
 
     @property
     def per_node(self) -> int:
@@ -51,14 +51,14 @@ class JobNics:
 class Messages(NamedTuple):
     """Messages between NICs; weights: bytes of each for one byte of the collective."""
 
-    sources: list[Endpoint]
-    targets: list[Endpoint]
+    sources: list[FabricEndpoint]
+    targets: list[FabricEndpoint]
     weights: "np.ndarray"
 
 
-def job_nics(fabric: FabricMap, rails: Rails, nodes: Sequence[str]) -> JobNics:
+def job_nics(fabric: FabricMap, rails: FabricRails, nodes: Sequence[str]) -> JobNics:
     """The NICs of some nodes. InputError for a node without one."""
-    found: dict[str, list[tuple[int, int, str, Endpoint]]] = {node: [] for node in nodes}
+    found: dict[str, list[tuple[int, int, str, FabricEndpoint]]] = {node: [] for node in nodes}
     for one in fabric.leaf_of:
         rail = rail_of(fabric, rails, one)
         if one.node in found and rail and rail.role is RailRole.COMPUTE:
@@ -76,15 +76,15 @@ def usual_channels(job: JobNics) -> tuple[ChannelNics, ...]:
 
 
 def messages(
-    job: JobNics, order: Sequence[int], channels: Sequence[ChannelNics], pattern: Pattern, per_node: int = 1
+    job: JobNics, order: Sequence[int], channels: Sequence[ChannelNics], pattern: ChannelPattern, per_node: int = 1
 ) -> Messages:
     """The messages of nodes in an order (places in the job). per_node: ranks of a node, which a ring's share counts."""
     import numpy as np
 
     count = len(order)
-    sources: list[Endpoint] = []
-    targets: list[Endpoint] = []
-    if pattern is Pattern.RING:
+    sources: list[FabricEndpoint] = []
+    targets: list[FabricEndpoint] = []
+    if pattern is ChannelPattern.RING:
         steps = [(order[place], order[(place + 1) % count]) for place in range(count)] if count > 1 else []
         ranks = count * per_node
         share = 2 * (ranks - 1) / ranks / len(channels)
@@ -113,7 +113,7 @@ class FabricLoad:
 
     routing: Routing
     carried: "np.ndarray"
-    pattern: Pattern
+    pattern: ChannelPattern
     adaptive: bool
     gb_per_s: float | None
 
@@ -127,7 +127,7 @@ class FabricLoad:
         ]
 
 
-def load_of(routing: Routing, sent: Messages, pattern: Pattern, *, adaptive: bool) -> FabricLoad:
+def load_of(routing: Routing, sent: Messages, pattern: ChannelPattern, *, adaptive: bool) -> FabricLoad:
     """The load of some messages."""
     import numpy as np
 

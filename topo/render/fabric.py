@@ -7,7 +7,7 @@ from typing import Any
 
 from railgauge.topo.fabric.model import FabricMap
 from railgauge.topo.fabric.places import find_places
-from railgauge.topo.fabric.rails import Rail, Rails, rail_of
+from railgauge.topo.fabric.rails import FabricRails, Rail, rail_of
 from railgauge.topo.render.palette import Ink, Line, line
 from railgauge.topo.render.wrapping import fitting
 from railgauge.topo.values.node_names import folded
@@ -16,7 +16,7 @@ MOST_ROWS = 24
 """Rows of a table; more are counted."""
 
 
-def fabric_lines(fabric: FabricMap, rails: Rails) -> Iterator[Line]:
+def fabric_lines(fabric: FabricMap, rails: FabricRails) -> Iterator[Line]:
     """What there is, the rails, the switches by tier, the nodes by leaves."""
     tiers = max(fabric.tier_of.values(), default=-1) + 1
     ports = len(fabric.endpoints)
@@ -39,7 +39,7 @@ def fabric_lines(fabric: FabricMap, rails: Rails) -> Iterator[Line]:
         yield from _table(["nodes", "on leaves"], [list(row) for row in names])
 
 
-def rail_table(fabric: FabricMap, rails: Rails) -> Iterator[Line]:
+def rail_table(fabric: FabricMap, rails: FabricRails) -> Iterator[Line]:
     """A row for each rail."""
     rows = [_rail_row(fabric, one) for one in rails.rails]
     yield from _table(["rail", "for", "NIC", "a port", "leaves", "nodes"], rows)
@@ -85,7 +85,7 @@ def _tier_rows(fabric: FabricMap) -> list[list[str]]:
     ]
 
 
-def fabric_document(fabric: FabricMap, rails: Rails) -> dict[str, Any]:
+def fabric_document(fabric: FabricMap, rails: FabricRails) -> dict[str, Any]:
     """What the document holds beside its head."""
     return {
         "sources": list(fabric.sources),

@@ -6,13 +6,13 @@ from typing import Any
 
 from railgauge.topo.fabric.hca_list import hca_lists
 from railgauge.topo.fabric.model import FabricMap
-from railgauge.topo.fabric.rails import Rails
+from railgauge.topo.fabric.rails import FabricRails
 from railgauge.topo.render.fabric import rail_record, rail_table
 from railgauge.topo.render.palette import Ink, Line, line
 from railgauge.topo.values.node_names import folded
 
 
-def rails_lines(fabric: FabricMap, rails: Rails) -> Iterator[Line]:
+def rails_lines(fabric: FabricMap, rails: FabricRails) -> Iterator[Line]:
     """The rails, and NCCL_IB_HCA for the nodes, nodes with equal ones together."""
     yield from rail_table(fabric, rails)
     if not rails.separate:
@@ -23,7 +23,7 @@ def rails_lines(fabric: FabricMap, rails: Rails) -> Iterator[Line]:
         yield line(f"NCCL_IB_HCA={setting}")
 
 
-def rails_document(fabric: FabricMap, rails: Rails) -> dict[str, Any]:
+def rails_document(fabric: FabricMap, rails: FabricRails) -> dict[str, Any]:
     """What the document holds beside its head."""
     return {
         "separate": rails.separate,

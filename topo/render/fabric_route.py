@@ -4,13 +4,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from railgauge.topo.fabric.model import End, Endpoint, FabricMap
+from railgauge.topo.fabric.model import End, FabricEndpoint, FabricMap
 from railgauge.topo.fabric.route import Hop
 from railgauge.topo.render.palette import Ink, Line, line
 from railgauge.topo.render.wrapping import fitting
 
 
-def route_lines(fabric: FabricMap, ends: tuple[Endpoint, Endpoint], hops: Sequence[Hop]) -> Iterator[Line]:
+def route_lines(fabric: FabricMap, ends: tuple[FabricEndpoint, FabricEndpoint], hops: Sequence[Hop]) -> Iterator[Line]:
     """Where it starts, and each cable: the port that sends, the one that receives, the speed; the slowest is named."""
     yield line(f"{ends[0].name} -> {ends[1].name}: {len(hops)} cables, {len(hops) - 1} switches", Ink.HEADING)
     rows = [
@@ -29,7 +29,9 @@ def _text(fabric: FabricMap, end: End) -> str:
     return f"{one.name if one else fabric.device_name(end.device)}" + (f" (lid {lid})" if lid else "")
 
 
-def route_document(fabric: FabricMap, ends: tuple[Endpoint, Endpoint], hops: Sequence[Hop]) -> dict[str, Any]:
+def route_document(
+    fabric: FabricMap, ends: tuple[FabricEndpoint, FabricEndpoint], hops: Sequence[Hop]
+) -> dict[str, Any]:
     """What the document holds beside its head."""
     speeds = [hop.cable.gb_per_s for hop in hops if hop.cable.gb_per_s]
     return {

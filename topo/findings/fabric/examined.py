@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from railgauge.topo.fabric.captured import CapturedPort
-from railgauge.topo.fabric.model import Endpoint, FabricMap
-from railgauge.topo.fabric.rails import Rails, find_rails, networks
+from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
+from railgauge.topo.fabric.rails import FabricRails, find_rails, networks
+
+if TYPE_CHECKING:
+    from railgauge.topo.fabric.captured import CapturedPort
 
 Value = TypeVar("Value")
 
@@ -19,12 +21,12 @@ class ExaminedFabric:
     """A fabric, the captured ports of its nodes, and an earlier or expected state of it."""
 
     fabric: FabricMap
-    captured: Mapping[Endpoint, CapturedPort] = field(default_factory=dict)
+    captured: "Mapping[FabricEndpoint, CapturedPort]" = field(default_factory=dict)
     captures: int = 0
     against: FabricMap | None = None
 
     @cached_property
-    def rails(self) -> Rails:
+    def rails(self) -> FabricRails:
         """The rails."""
         return find_rails(self.fabric)
 

@@ -6,7 +6,7 @@ On each rail a node belongs to the leaf whose nodes are most often beside it on 
 
 from collections.abc import Iterator
 
-from railgauge.topo.fabric.model import Endpoint
+from railgauge.topo.fabric.model import FabricEndpoint
 from railgauge.topo.fabric.rails import base
 from railgauge.topo.findings.cards.fabric import RAIL_MISWIRED
 from railgauge.topo.findings.fabric.examined import ExaminedFabric
@@ -44,7 +44,7 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
             yield _finding(examined, ones[odd], leaves[best[odd]], rail.name)
 
 
-def _finding(examined: ExaminedFabric, one: Endpoint, wanted: str, rail: str) -> Finding:
+def _finding(examined: ExaminedFabric, one: FabricEndpoint, wanted: str, rail: str) -> Finding:
     fabric = examined.fabric
     far = fabric.cable_at[one.end].other(one.end)
     there, here = fabric.switches[wanted].name, fabric.end_name(far)

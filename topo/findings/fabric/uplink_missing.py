@@ -25,7 +25,7 @@ def uplinks(examined: ExaminedFabric) -> Ports:
 
 
 def groups(examined: ExaminedFabric) -> list[list[str]]:
-    """The switches that should be cabled alike: leaves of one rail, higher ones of one tier and network."""
+    """The switches that should have the same cabling: leaves of one rail, higher ones of one tier and network."""
     found: dict[object, list[str]] = {}
     for key, tier in examined.fabric.tier_of.items():
         rail = examined.rails.of_leaf.get(key)
