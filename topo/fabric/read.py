@@ -10,21 +10,39 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.fabric.model import FabricMap
 from railgauge.topo.fabric.parts import FabricParts
 from railgauge.topo.fabric.sources import (
+    clouds,
     forwarding,
     iblinkinfo,
     ibnetdiscover,
     ibnetdiscover_ports,
+    lldp,
     port_errors,
+    slurm,
     subnet_lst,
+    topology_yaml,
 )
 from railgauge.topo.files.input_file import blocks
 from railgauge.topo.files.lines import whole_lines
 
 HEAD = 1 << 18
 """Bytes of a file in which its form shows."""
-READERS = (ibnetdiscover, subnet_lst, ibnetdiscover_ports, iblinkinfo, forwarding, port_errors)
+READERS = (
+    ibnetdiscover,
+    subnet_lst,
+    ibnetdiscover_ports,
+    iblinkinfo,
+    lldp,
+    slurm,
+    topology_yaml,
+    clouds,
+    forwarding,
+    port_errors,
+)
 """In the order in which files are read: those that know node and port GUIDs first, those that name LIDs last."""
-FORMS = "ibnetdiscover, iblinkinfo, dump_fts, opensm-subnet.lst, ibqueryerrors, perfquery"
+FORMS = (
+    "ibnetdiscover, iblinkinfo, dump_fts, opensm-subnet.lst, ibqueryerrors, perfquery, lldpctl -f json, SONiC's LLDP "
+    "table, topology.conf and topology.yaml of Slurm, scontrol show topology, instance topology of AWS and OCI"
+)
 MOST_FILES = 20_000
 ARCHIVES = (".tar.zst", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar")
 
