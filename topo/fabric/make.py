@@ -18,6 +18,8 @@ MOST_PORTS = 254
 """Of a switch: port numbers are a byte, 255 is none."""
 MOST_LIDS = 0xBFFF
 LANES = 4
+RADIX = 64
+"""Ports of NVIDIA's Quantum-2 (QM9700)."""
 NODE_GUID, SWITCH_GUID, STORAGE_GUID = 0xB8CEF60300000000, 0xB8CEF60400000000, 0xB8CEF60500000000
 SERVERS_OF_LEAF = 2
 STORAGE_SPEED = "HDR"
@@ -38,7 +40,6 @@ class FabricPlan:
     separate: bool = False
     storage: int = 0
     speed: str = "NDR"
-    radix: int = 64
     devices: tuple[str, ...] = ()
     node_format: str = "gpu{:03d}"
 
@@ -94,6 +95,11 @@ class FabricPlan:
         return self.parallel * self.spines_of_leaf
 
     @property
+    def ports(self) -> int:
+        """Ports of a switch: those of a common one, more where it needs them."""
+        return max(RADIX, self.nodes_per_leaf + self.uplinks, self._spine_ports)
+
+    @property
     def _spine_ports(self) -> int:
         return self.parallel * (self.leaves_of_rail if self.separate else self.leaves)
 
@@ -144,7 +150,7 @@ class _Made:
 
     def _switch(self, name: str) -> FabricSwitch:
         number = len(self.switches)
-        one = FabricSwitch(key=f"{SWITCH_GUID + 256 * number:016x}", name=name, ports=self.plan.radix, lid=number + 1)
+        one = FabricSwitch(key=f"{SWITCH_GUID + 256 * number:016x}", name=name, ports=self.plan.ports, lid=number + 1)
         self.switches.append(one)
         return one
 

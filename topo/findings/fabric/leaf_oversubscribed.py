@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bandwidth of a leaf to nodes over that to spines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from railgauge.topo.fabric.model import End
 from railgauge.topo.findings.cards.fabric import LEAF_OVERSUBSCRIBED
@@ -49,14 +49,13 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
             )
 
 
-def _ratio(examined: ExaminedFabric, key: str, ports: "dict[str, str] | object") -> float:
-    """Downward over upward in GB/s; by cables where a speed is unknown."""
+def _ratio(examined: ExaminedFabric, key: str, ports: Iterable[str]) -> float:
+    """Downward over upward in GB/s, each cable at the speed of most: a slow one has a finding of its own."""
     fabric = examined.fabric
     below = [fabric.cable_at[one.end] for one in fabric.on_leaf[key]]
-    above = [fabric.cable_at[End(key, port)] for port in ports]  # type: ignore[attr-defined]
-    if all(cable.gb_per_s for cable in (*below, *above)):
-        return sum(cable.gb_per_s or 0.0 for cable in below) / sum(cable.gb_per_s or 0.0 for cable in above)
-    return len(below) / len(above)
+    above = [fabric.cable_at[End(key, port)] for port in ports]
+    down, up = (most(cable.gb_per_s for cable in cables) for cables in (below, above))
+    return len(below) / len(above) * (down / up if down and up else 1.0)
 
 
 RULE = FileRule(card=LEAF_OVERSUBSCRIBED, check=_check)
