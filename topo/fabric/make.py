@@ -41,7 +41,6 @@ class FabricPlan:
     storage: int = 0
     speed: str = "NDR"
     devices: tuple[str, ...] = ()
-    node_format: str = "gpu{:03d}"
 
     def __post_init__(self) -> None:
         for name in ("leaves", "rails", "nodes"):
@@ -65,7 +64,8 @@ class FabricPlan:
     @property
     def node_names(self) -> list[str]:
         """The nodes, without storage servers."""
-        return [self.node_format.format(number) for number in range(self.nodes)]
+        digits = max(3, len(str(self.nodes - 1)))
+        return [f"gpu{number:0{digits}d}" for number in range(self.nodes)]
 
     @property
     def leaves_of_rail(self) -> int:
@@ -122,6 +122,7 @@ class _Made:
 
     def __init__(self, plan: FabricPlan) -> None:
         self.plan = plan
+        self.names = plan.node_names
         self.switches: list[FabricSwitch] = []
         self.endpoints: list[FabricEndpoint] = []
         self.cables: list[Cable] = []
@@ -159,7 +160,7 @@ class _Made:
         plan = self.plan
         guid = NODE_GUID + 8 * (node * (plan.rails + 1) + place)
         device = plan.devices[place] if place < len(plan.devices) else f"mlx5_{place}"
-        self._nic(guid, plan.node_format.format(node), device, leaf, port, speed)
+        self._nic(guid, self.names[node], device, leaf, port, speed)
 
     def _nic(self, guid: int, node: str, device: str, leaf: FabricSwitch, port: int, speed: str) -> None:
         self.lid += 1

@@ -23,8 +23,8 @@ from railgauge.topo.values.printable import printable
 
 MOST_BOXES = 16
 """Of one tier; more are folded."""
-WIDE, HIGH, BESIDE, BETWEEN, MARGIN, HEAD = 116.0, 40.0, 14.0, 120.0, 24.0, 56.0
-CHARACTERS = 17
+WIDE, HIGH, BESIDE, BETWEEN, MARGIN, HEAD = 138.0, 40.0, 14.0, 120.0, 24.0, 56.0
+CHARACTERS = 21
 """Of a line of text in a box."""
 MOST_FAULTS = 12
 SHAPE = f"""\
