@@ -28,6 +28,10 @@ COMMANDS = {
         "railgauge.cli.cluster.commands",
         "All nodes at once: dump groups equal nodes, check finds problems, link measures between nodes.",
     ),
+    "fabric": (
+        "railgauge.cli.fabric.commands",
+        "Switches and cables between nodes: show, rails, check, make.",
+    ),
     "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check shows whether NCCL would use it, and if not, why."),
     "check": ("railgauge.cli.check.command", "Find the problems of a machine that slow or break NCCL."),
     "gate": ("railgauge.cli.gate.commands", "This node's verdict for a scheduler: slurm, npd, nfd, verdict."),

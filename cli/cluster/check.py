@@ -77,7 +77,8 @@ def check(
     from railgauge.topo.expect.expectations import given
     from railgauge.topo.findings.cards.comparison import NODES_DIFFER
     from railgauge.topo.findings.cluster.folding import folded_findings
-    from railgauge.topo.findings.node.rules import RULES, selected
+    from railgauge.topo.findings.detectors import selected
+    from railgauge.topo.findings.node.rules import RULES
     from railgauge.topo.render.cluster_check import (
         ClusterAnswer,
         cluster_check_document,

@@ -19,6 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 FIXTURES = ("@h200x4", "@dgx-h100", "@gb200-tray", "@dgx-a100", "@laptop", "@power9-ac922")
 TRACE = str(Path(__file__).parents[1] / "topo" / "jobs" / "traces" / "bill.json")
 TABLE = str(Path(__file__).parents[1] / "topo" / "jobs" / "tables" / "outputs" / "nccl-tests-2.17.6.txt")
+FABRIC = str(Path(__file__).parents[1] / "topo" / "fabric" / "recorded")
 COMMANDS = {
     "paths": [
         ("topo", "paths", "--from", "@h200x4", "--json"),
@@ -61,6 +62,13 @@ COMMANDS = {
     ],
     "link": [("link", "--ranks", "2", "-b", "4K", "-n", "1", "--json")],
     "judge": [("judge", TABLE, "--json"), ("judge", TABLE, "--from", "@dgx-a100", "--nodes", "2", "--json")],
+    "fabric": [("fabric", "show", FABRIC, "--json")],
+    "rails": [("fabric", "rails", FABRIC, "--json")],
+    "route": [("fabric", "route", "gpu000/mlx5_0", "gpu005/mlx5_1", "--fabric", FABRIC, "--json")],
+    "order": [("fabric", "order", FABRIC, "--json")],
+    "load": [("fabric", "load", FABRIC, "--json"), ("fabric", "load", FABRIC, "--adaptive", "--json")],
+    "places": [("fabric", "export", FABRIC, "--json")],
+    "findings": [("fabric", "check", FABRIC, "--json")],
     "list": [("run", "--list", "--json")],
     "watch": [("watch", "--from", "@dgx-h100", "--every", "1ms", "--count", "1", "--json")],
     "diff": [

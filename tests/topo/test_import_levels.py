@@ -14,7 +14,7 @@ LEVELS = (
     ("facts", "xml", "link_state"),
     ("nccl", "expect"),
     ("machine", "channels"),
-    ("predict", "compare"),
+    ("predict", "compare", "fabric"),
     ("findings",),
     ("jobs", "vm"),
     ("render",),

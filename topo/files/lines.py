@@ -21,6 +21,12 @@ def whole_lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[byt
         yield rest
 
 
+def text_lines(blocks: Iterable[bytes]) -> Iterator[str]:
+    """The lines of blocks that end where lines end, as text; what is no UTF-8 is replaced."""
+    for block in blocks:
+        yield from block.decode("utf-8", "replace").removesuffix("\n").split("\n")
+
+
 def lines_saying(words: Iterable[bytes], block: bytes) -> list[int]:
     """Where the lines begin that hold one of some words, in their order: many times faster than an expression."""
     begins = set()

@@ -32,6 +32,7 @@ class Area(StrEnum):
     RDMA_PORTS = "RDMA ports"
     GDR = "GPUDirect RDMA"
     NETWORK = "network between nodes"
+    FABRIC = "fabric between nodes"
     PROCESS = "memory and limits of a process"
     SETTINGS = "NCCL's settings"
     COMPARISON = "other nodes, and earlier states"

@@ -4,16 +4,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from railgauge.topo.errors import UsageError
-from railgauge.topo.findings.card import cards
-from railgauge.topo.findings.detectors import found_in
+from railgauge.topo.findings.detectors import found_in, selected
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
 from railgauge.topo.findings.node.consequences import with_causes
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import ComparisonRule, Rule, at_cost, examine
 from railgauge.topo.machine import Machine
-from railgauge.topo.values.near import did_you_mean
 
 RULES: tuple[Rule | ComparisonRule, ...] = found_in("railgauge.topo.findings.node", Rule, ComparisonRule)
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
@@ -45,15 +42,3 @@ def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rul
     """The rules by id, with their checks at a cost; see `selected`."""
     wanted = selected([rule.id for rule in RULES], only, skip)
     return tuple(at_cost(rule, cost) for rule in RULES if rule.id in wanted)
-
-
-def selected(known: Sequence[str], only: Collection[str], skip: Collection[str]) -> tuple[str, ...]:
-    """The requested ids, among those of a command.
-
-    UsageError for a requested id that is not the command's; ids of other commands may be skipped.
-    """
-    unknown = sorted({*only, *(one for one in skip if one not in cards())} - set(known))
-    if unknown:
-        near = did_you_mean(unknown[0], known)
-        raise UsageError(f"not checked by this command: {', '.join(unknown)}{near}; use one of: {', '.join(known)}")
-    return tuple(one for one in known if one not in skip and (not only or one in only))

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node that is on some rails, and not on one that most such nodes have."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from railgauge.topo.fabric.rails import base
+from railgauge.topo.findings.cards.fabric import NODE_WITHOUT_RAIL
+from railgauge.topo.findings.fabric.examined import ExaminedFabric
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+
+
+def _check(examined: ExaminedFabric) -> Iterator[Finding]:
+    fabric, rails = examined.fabric, examined.rails.compute
+    if not examined.rails.separate:
+        yield from _fewer(examined)
+        return
+    nodes = {node for node, _ in examined.leaves_at}
+    doubtful = {name.partition(" ")[0] for names in fabric.duplicates.values() for name in names}
+    counts = Counter(place for _, place in examined.leaves_at)
+    for place, rail in enumerate(rails):
+        if counts[place] * 2 <= len(nodes):
+            continue
+        for node in sorted(nodes - doubtful):
+            on_it = (node, place) in examined.leaves_at
+            elsewhere = any(base(one) in rail.devices and one in fabric.leaf_of for one in fabric.nodes[node])
+            if not on_it and not elsewhere:
+                yield _finding(node, f"{node} has no port on {rail.name} ({', '.join(rail.devices)})", rail=rail.name)
+
+
+def _fewer(examined: ExaminedFabric) -> Iterator[Finding]:
+    """Without rails: nodes with fewer cabled ports than most."""
+    fabric = examined.fabric
+    cabled = Counter(one.node for one in fabric.leaf_of)
+    usual = Counter(cabled.values()).most_common(1)
+    for node, count in cabled.items():
+        if count < usual[0][0] and usual[0][1] * 2 > len(cabled):
+            yield _finding(node, f"{node} has {count} ports on the fabric, others {usual[0][0]}", ports=count)
+
+
+def _finding(node: str, message: str, **evidence: object) -> Finding:
+    return RULE.card.finding(Level.FAIL, node, message, host=node, evidence=evidence)
+
+
+RULE = FileRule(card=NODE_WITHOUT_RAIL, check=_check)

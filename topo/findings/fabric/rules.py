@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The findings of a fabric."""
+
+from collections.abc import Collection
+
+from railgauge.topo.findings.cards.fabric import EXPECTED_DIFFERS
+from railgauge.topo.findings.detectors import found_in
+from railgauge.topo.findings.fabric.examined import ExaminedFabric
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+
+RULES: tuple[FileRule[ExaminedFabric], ...] = found_in("railgauge.topo.findings.fabric", FileRule)
+SUBJECT = "fabric"
+
+
+def findings(examined: ExaminedFabric, only: Collection[str] | None = None) -> list[Finding]:
+    """What the rules find, those of `only` or all; PASS for one that finds nothing."""
+    found: list[Finding] = []
+    for rule in RULES:
+        if (only is not None and rule.id not in only) or (rule.id == EXPECTED_DIFFERS.id and examined.against is None):
+            continue
+        found += rule.find(examined, SUBJECT) or [rule.finding(Level.PASS, SUBJECT, rule.card.passes, fix=False)]
+    return found
