@@ -10,8 +10,9 @@ from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.files.archive_members import members
 from railgauge.topo.files.compression import is_archive, plain
 from railgauge.topo.files.input_file import blocks
+from railgauge.topo.jobs.recordings.magic import is_recording
 from railgauge.topo.jobs.recordings.operations import RankOperations, operations_of
-from railgauge.topo.jobs.recordings.recording import Recording, is_recording, parse_recording
+from railgauge.topo.jobs.recordings.recording import Recording, parse_recording
 
 MOST_BYTES = 4 << 30
 """Of one recording: RAILGAUGE_NCCL_MIB has as many at most, and a header before them."""

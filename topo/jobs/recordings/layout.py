@@ -7,7 +7,6 @@ from enum import IntEnum
 
 import numpy as np
 
-MAGIC = b"RAILNCCL"
 VERSION = 1
 HEADER = np.dtype(
     [

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from railgauge.topo.errors import InputError
 from railgauge.topo.jobs.recordings import layout
 from railgauge.topo.jobs.recordings.layout import Level
+from railgauge.topo.jobs.recordings.magic import is_recording
 from railgauge.topo.values.printable import one_line
 
 Array = npt.NDArray[Any]
@@ -88,11 +89,6 @@ class Recording:
     def named(self, table: int, code: int) -> str:
         """The name of a function (0), type (1), algorithm (2) or protocol (3); "" for none."""
         return self.names[table][code] if code < len(self.names[table]) else ""
-
-
-def is_recording(first: bytes) -> bool:
-    """Whether a file that begins so is a recording."""
-    return first.startswith(layout.MAGIC)
 
 
 def parse_recording(data: bytes, path: str) -> Recording:

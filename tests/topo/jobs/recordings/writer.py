@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes recordings with the times that a test wants: a job whose ranks come when the test says."""
 
+from collections import Counter
+
 import numpy as np
 
 from railgauge.topo.jobs.recordings import layout
 from railgauge.topo.jobs.recordings.layout import Flag, Kind, Level
+from railgauge.topo.jobs.recordings.magic import MAGIC
 
 MS = 1_000_000
 HASH = 0xC0FFEE
@@ -30,7 +33,7 @@ class RankFile:
         self.communicators = [(HASH, "tp", rank, size, 1)]
         self.variables = []
         self.rows = []
-        self.number = 0
+        self.numbers = Counter()
         self.capacity = 0
 
     def add(self, kind, start_ns, took_ns=None, *, parent=0, slot=0, flags=0, names=(255, 255, 255, 255), channels=0,
@@ -42,7 +45,7 @@ class RankFile:
         return number
 
     def collective(self, called_ns, began_ns, ended_ns, *, function="AllReduce", count=1 << 20, channels=2, root=0,
-                   algorithm="RING", protocol="SIMPLE", slow=None, gpu_shift_ns=0, captured=False,
+                   algorithm="RING", protocol="SIMPLE", slow=None, gpu_shift_ns=0, captured=False, slot=0,
                    kernels=True):  # fmt: skip
         """A call, what it enqueues, and its channels in the kernel; ended_ns None: they have not ended.
 
@@ -51,15 +54,15 @@ class RankFile:
         code = NAMES[0].index(function)
         names = (code, 0, NAMES[2].index(algorithm), NAMES[3].index(protocol))
         flags = Flag.CAPTURED if captured else 0
-        call = self.add(Kind.CALL, called_ns, 5000, names=(code, 0, 255, 255), flags=flags, a=count, b=root)
+        call = self.add(Kind.CALL, called_ns, 5000, names=(code, 0, 255, 255), flags=flags, a=count, b=root, slot=slot)
         if not captured:
-            self.number += 1
-        number = 0 if captured else self.number
+            self.numbers[slot] += 1
+        number = 0 if captured else self.numbers[slot]
         op = self.add(Kind.COLLECTIVE, called_ns + 1000, 2000, parent=call, names=names, channels=channels, a=count,
-                      flags=flags, b=max(self.number - 1, 0), c=number | (root & 0xFFFFFF) << 40)  # fmt: skip
+                      flags=flags, b=max(self.numbers[slot] - 1, 0), slot=slot, c=number | (root & 0xFFFFFF) << 40)  # fmt: skip
         for channel in range(channels if kernels else 0):
             took = None if ended_ns is None else (ended_ns - began_ns) * (slow or {}).get(channel, 1)
-            self.add(Kind.CHANNEL, began_ns, took, parent=op, a=channel, b=began_ns + gpu_shift_ns,
+            self.add(Kind.CHANNEL, began_ns, took, parent=op, slot=slot, a=channel, b=began_ns + gpu_shift_ns,
                      c=0 if took is None else int(began_ns + took + gpu_shift_ns))  # fmt: skip
         return op
 
@@ -81,12 +84,12 @@ class RankFile:
         capacity = self.capacity or max(len(self.rows), 1)
         for name, value in self.header.items():
             header[name] = value
-        header["magic"], header["version"] = layout.MAGIC, layout.VERSION
+        header["magic"], header["version"] = MAGIC, layout.VERSION
         header["ring_offset"], header["record_bytes"] = layout.RING_OFFSET, layout.RECORD.itemsize
         header["capacity"], header["written"] = capacity, len(self.rows)
         communicators = np.zeros(layout.COMMUNICATORS + 1, layout.COMMUNICATOR)
         for slot, (number, name, rank, size, state) in enumerate(self.communicators):
-            communicators[slot] = (state, rank, size, 1, number, name, b"", 0, 0, self.number)
+            communicators[slot] = (state, rank, size, 1, number, name, b"", 0, 0, self.numbers[slot])
         names = np.zeros((layout.TABLES, layout.NAMES), f"S{layout.NAME_BYTES}")
         for table, some in enumerate(NAMES):
             names[table, : len(some)] = some
