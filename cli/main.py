@@ -48,6 +48,10 @@ COMMANDS = {
         "railgauge.cli.log.commands",
         "Explain NCCL's logs and flight records; find the rank that a hung job waits for.",
     ),
+    "nccl": (
+        "railgauge.cli.nccl.commands",
+        "Beside stock NCCL in a job: record what it does; report who is late, what is slow.",
+    ),
     "machines": ("railgauge.cli.machines", "List the machines that --from @NAME reads."),
     "completion": ("railgauge.cli.completion.command", "Print the completion script for bash, zsh or fish."),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
-from railgauge.cli.log.job_files import RECORD, begin, logs, logs_in
+from railgauge.cli.log.job_files import RECORD, begin, is_recording_file, logs, logs_in
 from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UsageError
@@ -39,6 +39,8 @@ def explain(
 ) -> None:
     """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped.
 
+    Recordings of nccl run are reported as by nccl report.
+
     Examples:
         railgauge log explain nccl.*.log
         railgauge log explain job-4711/
@@ -48,6 +50,11 @@ def explain(
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
     names = named_files(files)
+    if names and all(map(is_recording_file, names)):
+        from railgauge.cli.nccl.report import report
+
+        report(names, source, as_json=as_json, verbose=verbose, quiet=quiet, fail_on=fail_on)
+        return
     if len(names) == 1:
         first, content = begin(names[0])
         if RECORD.match(first):

@@ -2,6 +2,7 @@
 """The files that a job left, sorted by content: logs, and what is not one."""
 
 import itertools
+import os
 import re
 from collections.abc import Iterable, Iterator
 
@@ -10,6 +11,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.files.archive_members import members
 from railgauge.topo.files.compression import is_archive
 from railgauge.topo.files.input_file import blocks
+from railgauge.topo.jobs.recordings.magic import is_recording
 
 RECORD = re.compile(rb'\s*\{\s*"schema"')
 XML = re.compile(rb"\s*<(?:\?xml|system|graphs|topology)\b")
@@ -20,6 +22,17 @@ ENOUGH = 512  # bytes that distinguish a record from a log whose lines are JSON,
 def begin(path: str) -> tuple[bytes, Iterator[bytes]]:
     """The first bytes of a file, and its whole content as blocks."""
     return _begun(blocks(path, lambda cut: tell(f"railgauge: WARN {cut}")))
+
+
+def is_recording_file(path: str) -> bool:
+    """Whether a regular file is a recording of `nccl run`; pipes are not looked into."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return is_recording(file.read(ENOUGH))
+    except OSError:
+        return False
 
 
 def _begun(content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
@@ -73,6 +86,8 @@ def _other_kind(first: bytes) -> str:
         return "a flight record of PyTorch, left out: `log hang` reads it"
     if XML.match(first):
         return "XML, left out: `topo lint` and `graph lint` read topology and graph files"
+    if is_recording(first):
+        return "a recording of NCCL, left out: `nccl report` reads it"
     if is_archive(first) or b"\0" in first:
         return "not text, left out"
     return ""

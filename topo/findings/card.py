@@ -44,6 +44,7 @@ class Area(StrEnum):
     CALLS = "calls that fail in a job"
     PARTS = "parts of a job that report errors"
     HANG = "jobs that hang"
+    RECORDINGS = "recordings of NCCL in a job"
     GRAPH_FILE = "graph file"
 
 

@@ -30,16 +30,16 @@ def dumps(
     )
     lines = ["# TYPE railgauge_finding gauge", "# HELP railgauge_finding Findings of railgauge check; 1 for each."]
     lines += [
-        _sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
+        sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
         for name, level, subject, where in told
     ]
     lines += ["# TYPE railgauge_findings gauge", "# HELP railgauge_findings Number of findings of a level."]
-    lines += [_sample("railgauge_findings", {"level": level, "host": host}, counts[level]) for level in LEVELS]
+    lines += [sample("railgauge_findings", {"level": level, "host": host}, counts[level]) for level in LEVELS]
     lines += [
         "# TYPE railgauge_check_time_seconds gauge",
         "# UNIT railgauge_check_time_seconds seconds",
         "# HELP railgauge_check_time_seconds When railgauge check ran, as Unix time.",
-        _sample("railgauge_check_time_seconds", {"host": host}, time_s),
+        sample("railgauge_check_time_seconds", {"host": host}, time_s),
     ]
     if rates:
         lines += [
@@ -47,7 +47,7 @@ def dumps(
             "# HELP railgauge_errors_per_second Rates of error counters since the check before.",
         ]
         lines += [
-            _sample("railgauge_errors_per_second", {"device": device, "counter": name, "host": host}, rate)
+            sample("railgauge_errors_per_second", {"device": device, "counter": name, "host": host}, rate)
             for (device, name), rate in sorted(rates.items())
         ]
     if changes is not None:
@@ -55,7 +55,7 @@ def dumps(
             "# TYPE railgauge_finding_changes gauge",
             "# HELP railgauge_finding_changes Changes of findings since the watch began.",
         ]
-        lines += [_sample("railgauge_finding_changes", {"host": host}, changes)]
+        lines += [sample("railgauge_finding_changes", {"host": host}, changes)]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
@@ -69,27 +69,28 @@ def cluster_metrics(
     counts = Counter((one.level, one.host) for one in findings)
     lines = ["# TYPE railgauge_finding gauge", "# HELP railgauge_finding Findings of railgauge check; 1 for each."]
     lines += [
-        _sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
+        sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
         for name, level, subject, where in told
     ]
     lines += ["# TYPE railgauge_findings gauge", "# HELP railgauge_findings Number of findings of a level."]
     lines += [
-        _sample("railgauge_findings", {"level": level, "host": node}, counts[level, node])
+        sample("railgauge_findings", {"level": level, "host": node}, counts[level, node])
         for node in nodes
         for level in LEVELS
     ]
     lines += ["# TYPE railgauge_cluster_nodes gauge", "# HELP railgauge_cluster_nodes Number of nodes with a verdict."]
-    lines += [_sample("railgauge_cluster_nodes", {"verdict": name}, verdicts[name]) for name in sorted(verdicts)]
+    lines += [sample("railgauge_cluster_nodes", {"verdict": name}, verdicts[name]) for name in sorted(verdicts)]
     lines += [
         "# TYPE railgauge_check_time_seconds gauge",
         "# UNIT railgauge_check_time_seconds seconds",
         "# HELP railgauge_check_time_seconds When railgauge check ran, as Unix time.",
-        _sample("railgauge_check_time_seconds", {}, time_s),
+        sample("railgauge_check_time_seconds", {}, time_s),
     ]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
+def sample(name: str, labels: Mapping[str, str], value: float) -> str:
+    """One sample in OpenMetrics text, its labels escaped."""
     inside = ",".join(f'{key}="{_escaped(str(text))}"' for key, text in labels.items())
     return f"{name}{{{inside}}} {value}"
 

@@ -10,7 +10,7 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.named_files import named_files
@@ -27,6 +27,10 @@ from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
 from railgauge.topo.jobs.hang.stacks import Stacks
+from railgauge.topo.jobs.recordings.magic import is_recording
+
+if TYPE_CHECKING:
+    from railgauge.topo.jobs.recordings.recording import Recording
 
 JSON = re.compile(rb'\s*\{\s*"')
 KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
@@ -38,7 +42,8 @@ ReadDocument = Callable[[JobState, bytes, str], None]
 """Takes a document of one schema of railgauge into a scene; InputError when it is not as its schema says."""
 NOTHING = (
     "no data of a stuck job: give flight records of PyTorch (nccl_trace_rank_N), what ncclras prints, NCCL "
-    "logs with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL, or a flight record of `run --record`"
+    "logs with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL, a flight record of `run --record`, or recordings of "
+    "`nccl run`"
 )
 
 
@@ -52,6 +57,7 @@ class Sources:
         self._flight_dumps = FlightDumps(self.scene)
         self._looks = Looks(self.scene)
         self._stacks = Stacks(self.scene)
+        self._recordings: list[Recording] = []
         self._errors: list[InputError] = []
         self._unknown: list[str] = []
         self._read = 0
@@ -76,6 +82,8 @@ class Sources:
             raise self._errors[0] if self._errors else InputError(NOTHING, path)
         self._flight_dumps.close()
         self._log.put(self.scene)
+        if self._recordings:
+            self._put_recordings()
         return self.scene
 
     def _guarded(self, read: Callable[[Iterator[bytes], str], None], content: Iterator[bytes], path: str) -> None:
@@ -97,7 +105,9 @@ class Sources:
             self._file(first, content, path)
 
     def _file(self, first: bytes, content: Iterator[bytes], path: str) -> None:
-        if PROTOCOLS.match(first):
+        if is_recording(first):
+            self._recording(content, path)
+        elif PROTOCOLS.match(first):
             self._dump(load(_whole(content, path), path), path)
         elif JSON.match(first) and KNOWN.search(first):
             self._document(_whole(content, path), path)
@@ -111,6 +121,19 @@ class Sources:
             self._read += 1
         else:
             self._unknown.append(path)
+
+    def _recording(self, content: Iterator[bytes], path: str) -> None:
+        from railgauge.topo.jobs.recordings.job import whole_recording
+        from railgauge.topo.jobs.recordings.recording import parse_recording
+
+        self._recordings.append(parse_recording(whole_recording(content, path), path))
+        self._read += 1
+
+    def _put_recordings(self) -> None:
+        from railgauge.topo.jobs.recordings.evidence import put_recordings
+        from railgauge.topo.jobs.recordings.job import RecordedJob
+
+        put_recordings(self.scene, RecordedJob(self._recordings))
 
     def _lines(self, content: Iterator[bytes], path: str) -> bool:
         """Read a log, which may have stacks in it."""

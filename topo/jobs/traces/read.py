@@ -4,7 +4,7 @@
 import itertools
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.named_files import named_files
@@ -13,15 +13,19 @@ from railgauge.topo.files.compression import is_archive, plain
 from railgauge.topo.files.input_file import blocks
 from railgauge.topo.files.json_items import json_items
 from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
+from railgauge.topo.jobs.recordings.magic import is_recording
 from railgauge.topo.jobs.traces.flight_record import read_flight_record
 from railgauge.topo.jobs.traces.kineto import KinetoReader
 from railgauge.topo.jobs.traces.nccl_log import NcclLogReader
 from railgauge.topo.jobs.traces.param import ParamTraceReader
 from railgauge.topo.jobs.traces.trace import Trace
 
+if TYPE_CHECKING:
+    from railgauge.topo.jobs.recordings.recording import Recording
+
 NOTHING = (
     "no trace of collectives: give flight records of PyTorch (nccl_trace_rank_N), traces of its profiler, comms traces "
-    "of PARAM, or NCCL logs with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL"
+    "of PARAM, NCCL logs with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL, or recordings of `nccl run`"
 )
 BEGINS_JSON = b"{", b"["
 MARK = b"\xef\xbb\xbf"
@@ -45,6 +49,7 @@ def read_trace(paths: Iterable[str], notice: Callable[[str], None] = lambda _: N
 class _Reader:
     def __init__(self, notice: Callable[[str], None]) -> None:
         self._trace, self._logs, self._notice = Trace(), NcclLogReader(), notice
+        self._recordings: list[Recording] = []
 
     def read(self, content: Iterator[bytes], path: str, *, alone: bool) -> None:
         """Read a file or an archive; `alone`: it was named, so that it must have operations."""
@@ -69,18 +74,32 @@ class _Reader:
     def finish(self, path: str) -> Trace:
         """All operations; InputError without any."""
         self._logs.put(self._trace)
+        if self._recordings:
+            from railgauge.topo.jobs.recordings.job import RecordedJob
+            from railgauge.topo.jobs.recordings.trace import put_job
+
+            put_job(self._trace, RecordedJob(self._recordings))
         if not self._trace.count:
             why = "; ".join(f"{count} left out: {why}" for why, count in self._trace.left_out.items())
             raise InputError(f"no operation that can be billed: {why}" if why else NOTHING, path)
         return self._trace
 
     def _file(self, first: bytes, content: Iterable[bytes], path: str) -> bool:
+        if is_recording(first):
+            self._recording(content, path)
+            return True
         if PROTOCOLS.match(first):
             read_flight_record(load(_whole(content, path), path), path, self._trace)
             return True
         if first.removeprefix(MARK).lstrip().startswith(BEGINS_JSON):
             return self._json(content, path)
         return self._logs.read(content, path)
+
+    def _recording(self, content: Iterable[bytes], path: str) -> None:
+        from railgauge.topo.jobs.recordings.job import whole_recording
+        from railgauge.topo.jobs.recordings.recording import parse_recording
+
+        self._recordings.append(parse_recording(whole_recording(content, path), path))
 
     def _json(self, content: Iterable[bytes], path: str) -> bool:
         """Read a JSON trace; its members tell the format."""

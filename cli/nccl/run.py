@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge nccl run: a command whose NCCL records what it does."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from railgauge.cli.nccl.options import Every, Level, Mib, RecordLevel
+from railgauge.topo.errors import UnavailableError
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run, after --.")],
+    record: Annotated[
+        str, typer.Option("--record", metavar="DIR", help="The folder for the recordings, one of each process.")
+    ],
+    level: Level = RecordLevel.OP,
+    every: Every = 1,
+    mib: Mib = 64,
+) -> None:
+    """Run a command with stock NCCL recording what it does; railgauge nccl report reads it, also meanwhile.
+
+    Examples:
+        railgauge nccl run --record rec/ -- torchrun --nproc-per-node 8 train.py
+        srun railgauge nccl run --record /shared/rec --level channel -- python train.py
+    """
+    from railgauge.collectives.nccl_plugin import Wanted
+
+    environment = Wanted(folder=record, level=level.value, every=every, mib=mib).environment(os.environ)
+    try:
+        os.makedirs(record, exist_ok=True)
+    except OSError as error:
+        raise UnavailableError(f"cannot make the folder {record}: {error.strerror}") from None
+    sys.stdout.flush()
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise UnavailableError(f"cannot run {command[0]}: {error.strerror}") from None
