@@ -85,7 +85,7 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
     keys = set()
     for secret in (b"a", b"b"):
         session.session, session._thread = b"", threading.Thread(target=lambda: None)
-        session.join("1", "h", secret, deadline=time.monotonic() + 5, look_around=None)
+        session.join("1", "h", secret, deadline=time.monotonic() + HANGS_AFTER_S, look_around=None)
         keys.add(session.session)
     session._sock.close()
     assert len(keys) == 2

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
 from railgauge.transports.handshake import (
@@ -85,9 +86,11 @@ def test_the_sockets_timeout_is_as_before():
     client, server = socket.socketpair()
     with client, server:
         client.settimeout(12.5)
-        thread = threading.Thread(target=serve, args=(server, b"a", DATA), kwargs={"deadline": time.monotonic() + 5})
+        thread = threading.Thread(
+            target=serve, args=(server, b"a", DATA), kwargs={"deadline": time.monotonic() + HANGS_AFTER_S}
+        )
         thread.start()
-        authenticate(client, b"a", DATA, deadline=time.monotonic() + 5)
+        authenticate(client, b"a", DATA, deadline=time.monotonic() + HANGS_AFTER_S)
         thread.join()
         assert client.gettimeout() == 12.5
 
@@ -120,7 +123,7 @@ class Wire:
 def test_the_handshake_survives_any_cutting_and_keeps_what_follows(secret, purpose, step, rest):
     server = ServerHandshake(secret, purpose)
     wire = Wire(server, step)
-    authenticate(wire, secret, purpose, deadline=time.monotonic() + 5)
+    authenticate(wire, secret, purpose, deadline=time.monotonic() + HANGS_AFTER_S)
     assert server.done
     wire.sendall(rest)
     assert server.rest == rest
@@ -151,7 +154,7 @@ def test_replayed_proofs_are_worth_nothing():
             recorded.append(data)
             super().sendall(data)
 
-    authenticate(Recorder(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + 5)
+    authenticate(Recorder(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + HANGS_AFTER_S)
     again = ServerHandshake(b"a", HUB)
     again.feed(recorded[0])
     with pytest.raises(AuthenticationError):
@@ -177,12 +180,12 @@ def test_a_client_takes_no_proof_that_it_sent_itself():
             proofs.append(data)
             super().sendall(data)
 
-    authenticate(Echo(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + 5)
+    authenticate(Echo(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + HANGS_AFTER_S)
     client, server = socket.socketpair()
     with client, server:
         server.sendall(bytes(16) + proofs[1])
         with pytest.raises(AuthenticationError):
-            authenticate(client, b"a", HUB, deadline=time.monotonic() + 5)
+            authenticate(client, b"a", HUB, deadline=time.monotonic() + HANGS_AFTER_S)
 
 
 def test_both_ends_draw_a_new_nonce_for_each_connection():
@@ -195,7 +198,7 @@ def test_both_ends_draw_a_new_nonce_for_each_connection():
             super().sendall(data)
 
     for _ in range(2):
-        authenticate(Recorder(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + 5)
+        authenticate(Recorder(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + HANGS_AFTER_S)
     assert sent[0] != sent[2]
     opening = MAGIC + bytes(OPENING - len(MAGIC))
     first, second = (ServerHandshake(b"a", HUB).feed(opening) for _ in range(2))

@@ -301,7 +301,7 @@ def test_a_rank_refused_at_the_hub_is_in_the_message_about_the_missing():
     rendezvous = meet_on(HashStore(), 0, 2, timeout_s=1.5)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port)) as outsider:
         with pytest.raises(AuthenticationError):
-            authenticate(outsider, b"another", HUB, deadline=time.monotonic() + 5)
+            authenticate(outsider, b"another", HUB, deadline=time.monotonic() + HANGS_AFTER_S)
         with pytest.raises(PeerLostError) as caught:
             rendezvous.join(0)
     rendezvous.close()
@@ -327,7 +327,7 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
     rendezvous = meet_on(HashStore(), 0, 1)
     bootstrap = rendezvous.join(0)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as again:
-        authenticate(again, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
+        authenticate(again, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + HANGS_AFTER_S)
         again.sendall(
             pack(FrameKind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J", "pid": 7})
         )

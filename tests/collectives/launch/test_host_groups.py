@@ -30,6 +30,8 @@ INJECTIONS = (
     "@p!@slurm:p>x",
     "@p>x[1-2]",
     "@slurm:-p",
+    "@;reboot",
+    "@slurm:$HOME",
 )
 
 
