@@ -206,11 +206,13 @@ class Log:
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
         self._tail = (block if len(block) >= LAST_BYTES else self._tail + block)[-LAST_BYTES:]
-        self.kernel.read(block)
-        self.outputs.take(block)
         keeps = not self.connections.full
         if not keeps and self.connections.count(block):
+            self.kernel.lines += (lines := block.count(b"\n"))
+            self.outputs.pass_over(lines)
             return  # nothing else is in it
+        self.kernel.read(block)
+        self.outputs.take(block)
         if self._last_error:  # what it was stands at the beginning of this block
             first, _, block = block.partition(b"\n")
             self._take_all(first)

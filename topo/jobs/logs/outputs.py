@@ -34,6 +34,10 @@ class Outputs:
         """Take in a block of whole lines, for the tables in it."""
         self._tables.take(block)
 
+    def pass_over(self, lines: int) -> None:
+        """So many lines are known to have nothing of a table."""
+        self._tables.pass_over(lines)
+
     def end_file(self) -> None:
         """The file is at its end."""
         self.tables += self._tables.found()

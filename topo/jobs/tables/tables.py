@@ -65,6 +65,11 @@ class Tables:
             self._take_piece(block[begin:end])
             begin = end
 
+    def pass_over(self, lines: int) -> None:
+        """So many lines follow that are of no table."""
+        self._number += lines
+        self._before, self._after = b"", 0
+
     def _take_piece(self, piece: bytes) -> None:
         if self._documents.begun or _has_sign(piece):
             self._number -= self._before.count(b"\n")

@@ -15,6 +15,7 @@ from railgauge.topo.files.lines import whole_lines
 from railgauge.topo.jobs.logs import connections, scan
 from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.jobs.logs.verdict import verdict
+from railgauge.topo.jobs.tables.tables import read_tables
 
 
 def log_of(kind, count):
@@ -98,3 +99,19 @@ def test_words_are_looked_for_once_in_lines_that_differ_in_numbers(monkeypatch):
 def test_a_line_without_end_is_bounded():
     held = [len(piece) for piece in whole_lines([b"x" * (1 << 20)] * 40)]
     assert sum(held) <= 2 << 20
+
+
+def test_a_table_behind_connections_that_are_counted_has_its_line(monkeypatch):
+    monkeypatch.setattr(connections, "MOST", 1000)
+    table = (
+        "# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
+        "#  size   count   type   redop   root   time   algbw   busbw #wrong   time   algbw   busbw #wrong\n"
+        "      8       2  float     sum     -1  12.00    0.00    0.00      0  12.00    0.00    0.00      0\n"
+    )
+    data = log_of("alltoall", 40_000)
+    log = read(data + table.encode(), block=1 << 16)
+    log.end_file()
+    assert [found.line for found in log.outputs.tables] == [
+        found.line + data.count(b"\n") for found in read_tables(table)
+    ]
+    assert log.outputs.tables
