@@ -66,7 +66,7 @@ def protocol_share(plan: NodePlan, algorithm: Algorithm, protocol: Protocol) -> 
     """The throughput of a protocol by NCCL's factors (`bus_gb_per_s`) or maxima, whichever is lower."""
     if algorithm is RING:
         return {LL: 0.5, LL128: min(0.92, _share(plan, nccl.RING_LL128_MOST)), SIMPLE: 1.0}[protocol]
-    # with one GPU a node all trees are alike, whatever NCCL counts off for a plain one
+    # with one GPU a node all trees are the same, whatever NCCL counts off for a plain one
     plain = plan.plain_tree and plan.per_node > 1
     simple = min(0.92 * (0.85 if plain else 1.0), _share(plan, nccl.TREE_MOST))
     flagged = min(simple * (7 / 9 if plan.nodes == 1 else 120 / 128), _share(plan, nccl.TREE_LL128_MOST))

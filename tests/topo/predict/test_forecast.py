@@ -290,3 +290,13 @@ def test_a_link_that_runs_below_what_is_planned_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
     assert slow_links(machine.system) == ["mlx5_0 runs at 24 GB/s (32.0 GT/s x8), NCCL plans with 48 (32.0 GT/s x16)"]
     assert slow_links(load_machine("@dgx-h100").system) == []
+
+
+@pytest.mark.parametrize("collective", [Collective.ALL_TO_ALL, Collective.SEND_RECV, Collective.GATHER])
+def test_a_message_to_another_node_waits_for_the_network(collective):
+    """NCCL's step over the network (14 us of Simple) and one over NVLink (3.4), scaled by 1.2 on Hopper."""
+    alone, pair = planned(DGX), planned(DGX, 2)
+    one, two = (rows(where, 8, collective=collective)[0].cost.latency_us for where in (alone, pair))
+    peers = 0 if collective is Collective.SEND_RECV else pair.ranks - alone.ranks
+    flush = 2 * pair.graphs.ring.latency_inter
+    assert two - one == pytest.approx(1.2 * (14.0 + 3.4 + flush) + 0.7 * peers)

@@ -9,9 +9,11 @@ LL128 was trusted among GPUs of one kind alone. All other figures here are those
 from dataclasses import replace
 
 import pytest
-from tests.topo.predict.planned import plan
+from tests.topo.predict.planned import plan, planned
 
 from railgauge.topo.channels.graph import TREE as PLAIN_TREE
+from railgauge.topo.compare.what_if import edited
+from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.fabric import Fabric, FabricKind
 from railgauge.topo.predict.nccl_cost import cost
@@ -87,6 +89,12 @@ def test_what_links_pass_of_a_plain_tree_is_0_85_too():
         Passing(with_graph(plan(H100), TREE, pattern=pattern, **slow)) for pattern in (PLAIN_TREE, BALANCED)
     )
     assert plain.gb_per_s(TREE, SIMPLE) / balanced.gb_per_s(TREE, SIMPLE) == pytest.approx(0.85)
+
+
+def test_with_one_gpu_a_node_no_tree_is_plainer_than_another():
+    alone = planned(edited(load_machine(H100).topology, drops=[f"GPU{number}" for number in range(1, 8)]), 2)
+    plain, balanced = (Passing(with_graph(alone, TREE, pattern=pattern)) for pattern in (PLAIN_TREE, BALANCED))
+    assert plain.gb_per_s(TREE, SIMPLE) == balanced.gb_per_s(TREE, SIMPLE) > 0
 
 
 # llMaxBws: by the GPUs' generation on one node, by the CPU's vendor on several (AMD the second row, Intel the first).

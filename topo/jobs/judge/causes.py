@@ -92,7 +92,7 @@ def _order(one: FittingCause) -> float:
 
 
 def _slow_rank(curve: list[Sized], healthy: Mapping[int, float]) -> list[FittingCause]:
-    """All ranks wait for the slowest, at all large sizes alike: the curve is the forecast times a share."""
+    """All ranks wait for the slowest, equally at all large sizes: the curve is the forecast times a share."""
     shares = [one.gb_per_s / healthy[one.size] for one in large(curve)]
     by_size = {size: median(shares) * by for size, by in healthy.items()}
     fits = len(shares) >= TELLING and apart(curve, by_size) <= CLOSELY
@@ -103,7 +103,7 @@ def clearly_fitting(
     curve: list[Sized], run: MeasuredRun, forecasts: Forecasts, in_force: Mapping[str, str] = NOTHING
 ) -> list[FittingCause]:
     """Those of hardware and of settings in force that the curve follows so well that it is not a healthy one: one of
-    eight NICs at half its lanes, or NVLS off, costs less than a quarter. A forecast that is too high at all sizes alike
+    eight NICs at half its lanes, or NVLS off, costs less than a quarter. A forecast that is too high at all sizes
     is no cause.
     """
     healthy = forecasts.healthy(run)
