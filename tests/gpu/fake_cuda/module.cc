@@ -79,9 +79,9 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
   }
   if (told && told != kCorrupt) return told;
   // The middle of what `copy` copies, whose parameters are: to, from, and how much.
-  char* const wrong = told ? *static_cast<char**>(parameters[0]) +
-                                 *static_cast<std::size_t*>(parameters[2]) / 2
-                           : nullptr;
+  char* const wrong =
+      told ? *static_cast<char**>(parameters[0]) + *static_cast<std::size_t*>(parameters[2]) / 2
+           : nullptr;
   return put(stream, [=, &kernel, bound = kernel.bind(parameters)] {
     run(bound, blocks, std::min(threads, kernel.threads));
     if (wrong) *wrong ^= 1;
