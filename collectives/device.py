@@ -40,10 +40,10 @@ def why_no_gpu() -> str | None:
     """Why ranks cannot run on GPUs in this process; None when they can."""
     from railgauge._native import collectives as native  # a launching process does not need it
 
-    if not native.has_gpu_kernels():
-        return "this build has no GPU kernels: it was built without nvcc"
     try:
-        return None if native.gpu_count() else "CUDA finds no GPU here (CUDA_VISIBLE_DEVICES?)"
+        if not native.gpu_count():
+            return "CUDA finds no GPU here (CUDA_VISIBLE_DEVICES?)"
+        return None if native.has_gpu_kernels() else "this build has no GPU kernels: it was built without nvcc"
     except Error as error:
         return str(error)
 

@@ -3,8 +3,8 @@
 
 #include "tests/native/fibers.h"
 
-#include <csetjmp>
 #include <ucontext.h>
+#include <csetjmp>
 
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the kernels of several GPUs on one thread of a CPU: which of their threads (fibers.h) goes on
-// next is drawn. Time is counted in turns. A seed gives the same run again.
+// Runs the kernels of several GPUs on one thread of a CPU: which of their threads (fibers.h) goes
+// on next is drawn. Time is counted in turns. A seed gives the same run again.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/gpu/fatbins.h"
 
+#include "transports/native/cuda/driver.h"
+
 #ifdef RAILGAUGE_FATBINS  // the folder that has them
 
 #define RAILGAUGE_FATBIN(name)                                                   \
@@ -42,9 +44,20 @@ const void* pattern_fatbin() { return railgauge_fatbin_patterns; }
 
 namespace railgauge::gpu {
 
-const void* fatbin(Dtype) { return nullptr; }
-const void* copy_fatbin() { return nullptr; }
-const void* pattern_fatbin() { return nullptr; }
+namespace {
+
+// In place of images, for a driver that has the kernels: which are meant.
+const char kPlaces[kDtypes + 2] = {};
+
+const void* place(int number) {
+  return cuda::Driver::get().brings_kernels ? kPlaces + number : nullptr;
+}
+
+}  // namespace
+
+const void* fatbin(Dtype dtype) { return place(static_cast<int>(dtype)); }
+const void* copy_fatbin() { return place(kDtypes); }
+const void* pattern_fatbin() { return place(kDtypes + 1); }
 
 }  // namespace railgauge::gpu
 

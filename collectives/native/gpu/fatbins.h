@@ -7,7 +7,7 @@
 
 namespace railgauge::gpu {
 
-// Each is null where the build had no nvcc.
+// Each is null where the build had no nvcc; Error (kSystem) if then there is no driver either.
 const void* fatbin(Dtype dtype);
 const void* copy_fatbin();
 const void* pattern_fatbin();

@@ -121,8 +121,8 @@ struct Held {
   }
 };
 
-// Calls `visit` with a Held and a place for all that a thread has of `count` elements: vectors where
-// the arrays are aligned, kHeld of them at a time, then single elements.
+// Calls `visit` with a Held and a place for all that a thread has of `count` elements: vectors
+// where the arrays are aligned, kHeld of them at a time, then single elements.
 template <class T, int kHeld, class Visit>
 __device__ void each_word(const Crew& crew, bool aligned, std::size_t count, Visit visit) {
   constexpr std::size_t kElements = sizeof(Vector) / sizeof(T);
@@ -165,9 +165,8 @@ __device__ void copy(const Crew& crew, T* to, const T* from, std::size_t count) 
 
 // What `reduce` does with one operator.
 template <class Op, class T>
-__device__ void reduce_by(const Crew& crew, const T* const* inputs, int n_inputs,
-                          T* const* targets, int n_targets, std::size_t count,
-                          bool aligned, std::uint32_t divide_by) {
+__device__ void reduce_by(const Crew& crew, const T* const* inputs, int n_inputs, T* const* targets,
+                          int n_targets, std::size_t count, bool aligned, std::uint32_t divide_by) {
   constexpr int kElements = sizeof(Vector) / sizeof(T);
   // As registers allow, and divisions take place.
   constexpr int kHeld = Op::kDivides || kElements > 8 ? 1 : kElements > 4 ? 2 : 4;

@@ -53,7 +53,7 @@ class FullLines {
     for (int step = 1; step < a_.ranks; ++step) give((a_.rank + step) % a_.ranks);
     bool there = false;
     with_op(e_.reduction, [&](auto op) { there = reduce_and_share<decltype(op)>(); });
-    there && land() && take();
+    there&& land() && take();
     end();
   }
 
@@ -130,7 +130,8 @@ class FullLines {
         begun = true;
       }
       if (!at.is_line()) continue;
-      const Sixteen sum{first.template end<Op>(e_.reduction.divide_by).word, second.template end<Op>(e_.reduction.divide_by).word};
+      const Sixteen sum{first.template end<Op>(e_.reduction.divide_by).word,
+                        second.template end<Op>(e_.reduction.divide_by).word};
 #pragma unroll 1
       for (int step = 1; step < a_.ranks; ++step) {
         const int peer = (a_.rank + step) % a_.ranks;

@@ -33,18 +33,18 @@ __device__ void look(std::size_t count, gpu::Wrong* result, IsRight is_right) {
 
 constexpr int kThreads = gpu::crew_of(8);
 
-#define KERNELS_OF(name, T, Data) \
-  RAILGAUGE_KERNEL(fill_##name, kThreads, const __grid_constant__ Data<T> data, int rank, T* to, \
-                   std::size_t count, std::uint64_t first) { \
-    each_element(count, [&](std::size_t i) { to[i] = data.input(rank, first + i); }); \
-  } \
+#define KERNELS_OF(name, T, Data)                                                                 \
+  RAILGAUGE_KERNEL(fill_##name, kThreads, const __grid_constant__ Data<T> data, int rank, T* to,  \
+                   std::size_t count, std::uint64_t first) {                                      \
+    each_element(count, [&](std::size_t i) { to[i] = data.input(rank, first + i); });             \
+  }                                                                                               \
   RAILGAUGE_KERNEL(check_copied_##name, kThreads, const __grid_constant__ Data<T> data, int rank, \
-                   const T* from, std::size_t count, std::uint64_t first, gpu::Wrong* wrong) { \
+                   const T* from, std::size_t count, std::uint64_t first, gpu::Wrong* wrong) {    \
     look(count, wrong, [&](std::size_t i) { return is_copied(data, rank, first + i, from[i]); }); \
-  } \
-  RAILGAUGE_KERNEL(check_reduced_##name, kThreads, const __grid_constant__ Data<T> data, \
-                   const T* from, std::size_t count, std::uint64_t first, gpu::Wrong* wrong) { \
-    look(count, wrong, [&](std::size_t i) { return is_reduced(data, first + i, from[i]); }); \
+  }                                                                                               \
+  RAILGAUGE_KERNEL(check_reduced_##name, kThreads, const __grid_constant__ Data<T> data,          \
+                   const T* from, std::size_t count, std::uint64_t first, gpu::Wrong* wrong) {    \
+    look(count, wrong, [&](std::size_t i) { return is_reduced(data, first + i, from[i]); });      \
   }
 #define KERNELS(name, T)                 \
   KERNELS_OF(exact_##name, T, ExactData) \

@@ -15,9 +15,10 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kWarp = 32;                                 // threads
-constexpr int crew_of(int warps) { return warps * kWarp; }       // threads that work together
-inline constexpr unsigned kTurns = 4096;  // of a wait, between looks at the host's memory and the clock
+inline constexpr int kWarp = 32;                            // threads
+constexpr int crew_of(int warps) { return warps * kWarp; }  // threads that work together
+inline constexpr unsigned kTurns =
+    4096;  // of a wait, between looks at the host's memory and the clock
 
 // To be called first: waits until the previous kernels on the stream have ended; the next one may
 // be prepared meanwhile, which takes a microsecond (programmatic dependent launch).

@@ -102,8 +102,12 @@ class Ring {
                 i + 1 == a_.ranks};
       }
       case Round::kReduceScatter:
-        return {own + rank_behind(i + 1) * a_.count, is_last ? keep : nullptr, count, i > 0,
-                !is_last, is_last};
+        return {own + rank_behind(i + 1) * a_.count,
+                is_last ? keep : nullptr,
+                count,
+                i > 0,
+                !is_last,
+                is_last};
       case Round::kAllGather:
         return {i ? nullptr : own, keep + rank_behind(i) * a_.count, count, i > 0, !is_last, false};
       case Round::kBroadcast: {
@@ -139,7 +143,8 @@ class Ring {
     int n_inputs = 0, n_targets = 0;
     if (step.receives) inputs[n_inputs++] = from_.template incoming<T>(received_);
     if (step.own) inputs[n_inputs++] = step.own;
-    if (step.keep && step.keep != step.own) targets[n_targets++] = step.keep;
+    const bool is_kept = step.keep == step.own && !step.receives;
+    if (step.keep && !is_kept) targets[n_targets++] = step.keep;
     if (step.sends) targets[n_targets++] = to_.template outgoing<T>(sent_);
     if (n_inputs == 2) {
       reduce_chunk(crew_, inputs, 2, targets, n_targets, step.count,

@@ -18,10 +18,10 @@
 #ifndef RAILGAUGE_MODULE
 #define RAILGAUGE_MODULE ""
 #endif
-#define RAILGAUGE_KERNEL(name, threads, ...)                                                  \
-  static void kernel_##name(__VA_ARGS__);                                                     \
-  [[maybe_unused]] static const bool name##_is_added = railgauge::gpu::add_kernel(            \
-      RAILGAUGE_MODULE, #name, threads, railgauge::gpu::bound(kernel_##name));                \
+#define RAILGAUGE_KERNEL(name, threads, ...)                                       \
+  static void kernel_##name(__VA_ARGS__);                                          \
+  [[maybe_unused]] static const bool name##_is_added = railgauge::gpu::add_kernel( \
+      RAILGAUGE_MODULE, #name, threads, railgauge::gpu::bound(kernel_##name));     \
   static void kernel_##name(__VA_ARGS__)
 
 struct alignas(16) uint4 {
@@ -45,9 +45,10 @@ class Thread {
 
   virtual ~Thread() = default;
   virtual void meet(int barrier, int threads) = 0;
-  virtual bool any(int barrier, int threads, bool one) = 0;  // meets, and whether one of them says so
-  virtual void pass() = 0;  // the others may continue here,
-  virtual void wait() = 0;  // and do
+  virtual bool any(int barrier, int threads,
+                   bool one) = 0;  // meets, and whether one of them says so
+  virtual void pass() = 0;         // the others may continue here,
+  virtual void wait() = 0;         // and do
   virtual std::uint64_t now_ns() = 0;
   static Thread& self();  // set by whoever runs the kernels
 };

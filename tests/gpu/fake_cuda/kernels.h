@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product's kernels (collectives/native/kernels/*.cu), compiled for the CPU, by name. A kernel's
-// blocks run one after the other, as on a GPU that has room for one.
+// The product's kernels (collectives/native/kernels/*.cu), compiled for the CPU, by name. A
+// kernel's blocks run one after the other, as on a GPU that has room for one.
 #pragma once
 
 #include <functional>

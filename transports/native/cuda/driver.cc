@@ -38,6 +38,7 @@ Driver::Driver() {
   context_event = reinterpret_cast<decltype(context_event)>(dlsym(library, "cuCtxRecordEvent"));
   memory_handle =
       reinterpret_cast<decltype(memory_handle)>(dlsym(library, "cuMemGetHandleForAddressRange"));
+  brings_kernels = dlsym(library, "railgauge_kernels");
   const Result result = init(0);
   if (result == kNoDevice) {
     const char* visible = getenv("CUDA_VISIBLE_DEVICES");

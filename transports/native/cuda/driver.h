@@ -122,6 +122,7 @@ class Driver {
   Result (*context_event)(Context, Event) = nullptr;  // cuCtxRecordEvent; null before CUDA 12.5
   // cuMemGetHandleForAddressRange; null before CUDA 11.7
   Result (*memory_handle)(void*, Pointer, std::size_t, int, unsigned long long) = nullptr;
+  bool brings_kernels = false;  // all that this library has: a simulated one's (tests/gpu)
 
   // Throws Error unless a call succeeded; `what` names the step.
   void check(Result result, const std::string& what) const;
