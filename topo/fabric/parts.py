@@ -139,7 +139,9 @@ class FabricParts:
         used: dict[str, set[str]] = {}
         for end in (end for cable in cables for end in cable.ends):
             used.setdefault(end.device, set()).add(end.port)
-        switches, endpoints, unlisted = {}, [], []
+        switches: dict[str, FabricSwitch] = {}
+        endpoints: list[FabricEndpoint] = []
+        unlisted: list[str] = []
         devices = {one: part for one, part in self.devices.items() if key.get(one, one) == one}
         names = Counter(part.name for part in devices.values() if part.is_switch)
         for one, part in devices.items():
