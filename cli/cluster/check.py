@@ -10,6 +10,7 @@ import typer
 
 from railgauge.cli.cluster.options import From, Hostfile, Nodes, Reports
 from railgauge.cli.expect_option import Expect
+from railgauge.cli.fabric.options import FabricFiles
 from railgauge.cli.findings_output import (
     FOUND,
     FailOn,
@@ -24,7 +25,7 @@ from railgauge.cli.findings_output import (
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
-from railgauge.topo.findings.finding import Level
+from railgauge.topo.findings.finding import Finding, Level
 
 if TYPE_CHECKING:
     from railgauge.cli.cluster.gather import GatherLimits
@@ -55,6 +56,7 @@ def check(
         bool, typer.Option("--drain", help="Print only NODES REASON lines of bad nodes, for scontrol update.")
     ] = False,
     expect: Expect = None,
+    fabric: FabricFiles = None,
     as_json: Json = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -71,12 +73,13 @@ def check(
     Examples:
         railgauge cluster check -w gpu[001-064]
         railgauge cluster check --from captures/
+        railgauge cluster check --from captures/ --fabric ibnetdiscover.txt
     """
     from railgauge.cli.cluster.check_file import folder_and_files, write_reports
     from railgauge.cli.cluster.gather import GatherLimits
     from railgauge.topo.expect.expectations import given
     from railgauge.topo.findings.cards.comparison import NODES_DIFFER
-    from railgauge.topo.findings.cluster.folding import folded_findings
+    from railgauge.topo.findings.cluster.folding import folded_findings, with_others
     from railgauge.topo.findings.detectors import selected
     from railgauge.topo.findings.node.rules import RULES
     from railgauge.topo.render.cluster_check import (
@@ -93,7 +96,12 @@ def check(
     folder, reports = folder_and_files(outputs or [])
     expected = given(expect or ())
     print_warnings(expected.warnings)
-    wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
+    known = [*(rule.id for rule in RULES), NODES_DIFFER.id]
+    if fabric:
+        from railgauge.topo.findings.fabric.rules import RULES as OF_FABRIC
+
+        known += [rule.id for rule in OF_FABRIC]
+    wanted = set(selected(known, only or (), skip or ()))
     limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
     with ExitStack() as stack:
         kept = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
@@ -102,7 +110,8 @@ def check(
             return  # rank 0 answers
         report, examined = _examined(gathered.files, gathered.failed, expected, frozenset(wanted))
         reach, reached = _reached(examined, dict(gathered.files), gathered.asked, timeout_s)
-    everything = folded_findings(examined, report, reached)
+        between = _of_fabric(fabric, gathered.files) if fabric else ()
+    everything = with_others(folded_findings(examined, report, reached), between)
     found = tuple(one for one in everything if one.finding.id in wanted)
     answer = ClusterAnswer(found, report, examined)
     matrix = {"reach": matrix_record(reach)} if reach else {}
@@ -176,6 +185,16 @@ def _examined(
     report = compare(nodes, [*failed, *unread])
     print_warnings(report.warnings)
     return report, [node.seen for node in nodes]
+
+
+def _of_fabric(paths: list[str], files: "list[NodeFile]") -> "list[Finding]":
+    """The findings of the fabric that the nodes are on."""
+    from railgauge.cli.fabric.options import joined_fabric
+    from railgauge.topo.findings.fabric.examined import ExaminedFabric
+    from railgauge.topo.findings.fabric.rules import findings
+
+    found, captured = joined_fabric(paths, [path for _, path in files])
+    return findings(ExaminedFabric(fabric=found, captured=captured))
 
 
 def _reached(

@@ -102,8 +102,8 @@ def _captures(folder: str, made: "Broken", model: "NodeModel", plan: "FabricPlan
 
     _folder(folder)
     usual = f"={','.join(model.devices[: plan.rails])}"
-    for node in plan.node_names:
-        capture = node_capture(model, node, made.fabric, made.hca.get(node, usual))
+    for number, node in enumerate(plan.node_names):
+        capture = node_capture(model, node, number, made.fabric, made.hca.get(node, usual))
         write_file(os.path.join(folder, f"{node}.tar.zst"), dumps(capture, ".tar.zst"))
 
 

@@ -45,24 +45,32 @@ def open_fabric(
     Raises:
         UsageError: no file. InputError: see read_fabric.
     """
+    from railgauge.topo.findings.cluster.folder import node_files
+
+    paths = [path for _, path in node_files(captures)] if captures is not None else []
+    return *joined_fabric(files, paths), len(paths)
+
+
+def joined_fabric(
+    files: "Sequence[str]", captures: "Sequence[str]"
+) -> "tuple[FabricMap, dict[FabricEndpoint, CapturedPort]]":
+    """The fabric with the names of captures, and the captured port of each endpoint that is one; see open_fabric."""
     from railgauge.topo.fabric.read import read_fabric
 
     if not files:
         raise UsageError("no file of a fabric is given: collect one with ibnetdiscover > ib.txt")
     fabric = read_fabric(files)
     print_warnings(fabric.warnings[:MOST_SHOWN])
-    if captures is None:
-        return fabric, {}, 0
+    if not captures:
+        return fabric, {}
     from railgauge.topo.fabric.captured import captured_ports, joined
-    from railgauge.topo.findings.cluster.folder import node_files
 
-    paths = [path for _, path in node_files(captures)]
-    ports = captured_ports(paths)
+    ports = captured_ports(captures)
     named, found = joined(fabric, ports)
     unknown = len({port.node for port in ports}) - len({port.node for port in found.values()})
     if unknown:
-        print_warnings((f"{unknown} of {len(paths)} captured nodes have no port in this fabric (by GUID or MAC)",))
-    return named, found, len(paths)
+        print_warnings((f"{unknown} of {len(captures)} captured nodes have no port in this fabric (by GUID or MAC)",))
+    return named, found
 
 
 def adaptive_routing(fabric: "FabricMap", *, asked: bool) -> bool:

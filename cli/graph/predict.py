@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.graph.bill import bill_of, print_bill
+from railgauge.cli.graph.fabric_option import fabric_of
 from railgauge.cli.graph.policy_option import PolicyOption
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import MACHINE
@@ -135,9 +136,16 @@ def predict(
     peer: Annotated[
         P2pAccess, option(WHAT_IF, "--p2p", help="off assumes no peer access between GPUs.")
     ] = P2pAccess.ON,
-    kind: Annotated[
-        FabricKind, option(FABRIC, "--fabric", help="How the NICs of the nodes are wired to switches.")
-    ] = FabricKind.FLAT,
+    wiring: Annotated[
+        list[str] | None,
+        option(
+            FABRIC,
+            "--fabric",
+            metavar="KIND|FILE",
+            help="How NICs are wired to switches: flat (default), rail or fat-tree; or files that describe it, as for "
+            "railgauge fabric; repeatable.",
+        ),
+    ] = None,
     oversubscription: Annotated[
         float, option(FABRIC, "--oversubscription", metavar="X", help="Bandwidth of a leaf switch down / bandwidth up.")
     ] = 1.0,
@@ -169,7 +177,7 @@ def predict(
         raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
     call = _call(dtype, redop)
     wanted = parse_release(release) if release else None
-    fabric = Fabric(kind=kind, oversubscription=oversubscription, hop_us=hop_us, radix=radix)
+    fabric = fabric_of(ctx, wiring or [FabricKind.FLAT], oversubscription, hop_us, radix)
     changes = [text for text in sets or [] if "." in text.partition("=")[0]]
     scanned = _sizes(begin, end, step, factor)
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save, graph=graph)

@@ -72,7 +72,7 @@ def _of_all(devices: Sequence[RdmaDevice]) -> Iterable[tuple[RdmaDevice, RdmaPor
 def _addresses(port: RdmaPort, macs: Mapping[str, str]) -> Iterable[str]:
     if port.link_layer == "InfiniBand" and port.guid:
         yield port.guid.replace(":", "").lower()
-    if port.netdev in macs:
+    if port.netdev and port.netdev in macs:
         yield macs[port.netdev].lower()
 
 

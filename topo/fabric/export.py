@@ -105,7 +105,7 @@ def topology_yaml(tree: tuple[TreeSwitch, ...]) -> str:
 def node_labels(tree: tuple[TreeSwitch, ...]) -> dict[str, dict[str, str]]:
     """The labels of each node."""
     above = {below: one for one in tree for below in one.below}
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for leaf in (one for one in tree if one.nodes):
         path = [leaf]
         while path[-1].name in above:

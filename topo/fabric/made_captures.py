@@ -19,6 +19,7 @@ DOWN = {"state": "1: DOWN", "phys_state": "2: Polling", "lid": "0x0", "sm_lid": 
 UP = {"state": "4: ACTIVE", "phys_state": "5: LinkUp"}
 WAITING = {"state": "2: INIT", "phys_state": "5: LinkUp"}
 MANAGER_LID = "0x1"
+PRIVATE = re.compile(r"\b(192\.168|10\.\d{1,3})\.(\d{1,3})\.\d{1,3}\b")
 GPU = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -52,8 +53,8 @@ def node_model(capture: Capture, rails: int, storage: bool) -> NodeModel:
     )
 
 
-def node_capture(model: NodeModel, node: str, fabric: FabricMap, setting: str | None) -> Capture:
-    """The capture of one node; devices that the fabric has no cable for are down."""
+def node_capture(model: NodeModel, node: str, number: int, fabric: FabricMap, setting: str | None) -> Capture:
+    """The capture of one node, `number` among all; devices that the fabric has no cable for are down."""
     other = model.capture
     texts = {**other.texts, HOSTNAME: node, BOOT_ID: str(UUID(bytes=_hash(node, ""))) + "\n"}
     ones = {one.device: one for one in fabric.nodes.get(node, ())}
@@ -61,7 +62,7 @@ def node_capture(model: NodeModel, node: str, fabric: FabricMap, setting: str | 
         for name, value in _device(fabric, node, device, ones.get(device)).items():
             texts[f"{folder}/{name}"] = value
     manifest = {**other.manifest, "host": node, "redacted": None, "environment": _environment(other, setting)}
-    facts = {name: _individual(value, node) for name, value in other.facts.items()}
+    facts = {name: _individual(value, node, number) for name, value in other.facts.items()}
     return replace(other, manifest=manifest, texts=texts, facts=facts)
 
 
@@ -69,10 +70,15 @@ def _hash(node: str, what: str) -> bytes:
     return hashlib.sha256(f"{node} {what}".encode()).digest()[:16]
 
 
-def _individual(value: Any, node: str) -> Any:
-    """Facts with the UUIDs of other GPUs in them."""
-    text = json.dumps(value)
-    return json.loads(GPU.sub(lambda found: f"GPU-{UUID(bytes=_hash(node, found[0]))}", text))
+def _individual(value: Any, node: str, number: int) -> Any:
+    """Facts with the UUIDs of other GPUs, and other addresses of the same networks, in them."""
+    text = GPU.sub(lambda found: f"GPU-{UUID(bytes=_hash(node, found[0]))}", json.dumps(value))
+    return json.loads(PRIVATE.sub(lambda found: _address(found, number), text))
+
+
+def _address(found: re.Match[str], number: int) -> str:
+    """The address of the node of a number, 254 of them in a network of 256."""
+    return f"{found[1]}.{(int(found[2]) + number // 254) % 256}.{1 + number % 254}"
 
 
 def _environment(capture: Capture, setting: str | None) -> dict[str, str]:

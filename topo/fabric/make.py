@@ -199,7 +199,7 @@ def routed(switches: list[FabricSwitch], endpoints: list[FabricEndpoint], cables
     """The forwarding tables of two tiers: down by the one cable to an endpoint, up by destination."""
     import numpy as np
 
-    size = max(one.lid or 0 for one in (*switches, *endpoints)) + 1
+    size = 1 + max([one.lid or 0 for one in switches] + [one.lid or 0 for one in endpoints])
     tables = {one.key: np.full(size, UNROUTED, np.uint8) for one in switches}
     below: dict[str, list[int]] = {one.key: [] for one in switches}
     lid = {one.end: one.lid or 0 for one in endpoints}

@@ -8,11 +8,15 @@ Where routes are known, the first and last node of each block are chosen so that
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from railgauge.topo.fabric.places import Places
 from railgauge.topo.fabric.routing import Routing
 from railgauge.topo.fabric.traffic import ChannelNics, ChannelPattern, JobNics, load_of, messages
 from railgauge.topo.values.number import natural
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MOST_PAIRS = 24
 """Pairs of nodes that are tried for the step from one block to the next."""
@@ -128,8 +132,8 @@ def _cheapest(
     pairs: Sequence[tuple[int, int]],
     routing: Routing,
     channels: Sequence[ChannelNics],
-    carried: "object",
-) -> tuple[tuple[int, int], "object"]:
+    carried: "np.ndarray",
+) -> "tuple[tuple[int, int], np.ndarray]":
     """The pair of nodes whose messages make the worst cable least loaded, and their load."""
     import numpy as np
 

@@ -25,7 +25,7 @@ NO_ENDPOINT = re.compile(r"Aggregation Node", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Part:
-    """A device as found so far."""
+    """A device as found so far. addresses, lids and labels (names of interfaces) are by port."""
 
     name: str = ""
     is_switch: bool = False
@@ -36,6 +36,7 @@ class Part:
     node: str = ""
     addresses: dict[str, str] = field(default_factory=dict)
     lids: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 class FabricParts:
@@ -138,7 +139,9 @@ class FabricParts:
         used: dict[str, set[str]] = {}
         for end in (end for cable in cables for end in cable.ends):
             used.setdefault(end.device, set()).add(end.port)
-        switches, endpoints, unlisted = {}, [], []
+        switches: dict[str, FabricSwitch] = {}
+        endpoints: list[FabricEndpoint] = []
+        unlisted: list[str] = []
         devices = {one: part for one, part in self.devices.items() if key.get(one, one) == one}
         names = Counter(part.name for part in devices.values() if part.is_switch)
         for one, part in devices.items():
@@ -184,7 +187,7 @@ class FabricParts:
                 key=key,
                 port=port,
                 node=node,
-                device=f"{device}:{port}" if len(ports) > 1 and device else device or f"port {port}",
+                device=part.labels.get(port) or (f"{device}:{port}" if len(ports) > 1 and device else device),
                 address=part.addresses.get(port, ""),
                 lid=part.lids.get(port),
                 system=part.system,

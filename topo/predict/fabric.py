@@ -69,4 +69,20 @@ class Fabric:
         return min(1.0, 1.0 / (self.oversubscription * upward)) if upward > 0 else 1.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFabric(Fabric):
+    """One that files describe (topo/fabric): nodes below a leaf and tiers of switches are as they are there."""
+
+    per_leaf: int
+    tiers: int
+
+    def nodes_per_leaf(self, nics: int, nodes: int) -> int:
+        """As known."""
+        return self.per_leaf
+
+    def levels(self, nics: int, nodes: int) -> int:
+        """As known, and one for the nodes of one leaf."""
+        return 1 if nodes <= self.per_leaf else self.tiers
+
+
 ONE_SWITCH = Fabric()

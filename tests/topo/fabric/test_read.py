@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every form gives the same fabric; damaged, foreign and contradicting files give an error or what is left."""
 
+import json
 import random
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.fabric.made_files import ibnetdiscover_text
 from railgauge.topo.fabric.make import FabricPlan, make_fabric
 from railgauge.topo.fabric.model import UNROUTED, End
+from railgauge.topo.fabric.places import find_places
+from railgauge.topo.fabric.rails import find_rails
 from railgauge.topo.fabric.read import READERS, read_fabric
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -118,9 +121,74 @@ def test_two_devices_with_one_guid(tmp_path):
     assert any("gpu001" in name or "gpu003" in name for ones in fabric.duplicates.values() for name in ones)
 
 
+def test_lldp_of_two_switches_and_two_nodes():
+    """What lldpctl printed on hosts in network namespaces: leaf-0 with n0 and n1 below, spine-0 above."""
+    fabric = read_fabric([str(RECORDED / "lldp")])
+    assert {one.name for one in fabric.switches.values()} == {"leaf-0", "spine-0"}
+    assert names(fabric) == {"n0 eth0 - leaf-0[swp1]", "n1 eth0 - leaf-0[swp2]", "leaf-0[swp9] - spine-0[swp1]"}
+    assert all(len(one.address) == 17 for one in fabric.endpoints)
+    assert {fabric.switches[key].name: tier for key, tier in fabric.tier_of.items()} == {"leaf-0": 0, "spine-0": 1}
+
+
+@pytest.mark.parametrize("device", ["leaf-0", "n0"])
+def test_lldp_of_one_device(device):
+    fabric = read_fabric([str(RECORDED / "lldp" / f"{device}.json")])
+    assert "n0 eth0 - leaf-0[swp1]" in names(fabric)
+
+
+def test_lldp_from_the_database_of_sonic(tmp_path):
+    row = {"lldp_rem_sys_name": "n0", "lldp_rem_port_id": "00:11:22:33:44:55", "lldp_rem_port_desc": "eth0"}
+    up = {"lldp_rem_sys_name": "spine-0", "lldp_rem_port_id": "Ethernet4", "lldp_rem_sys_cap_enabled": "28 00"}
+    rows = {"LLDP_ENTRY_TABLE:Ethernet0": {"value": row}, "LLDP_ENTRY_TABLE:Ethernet8": {"value": up}}
+    (tmp_path / "leaf-0.json").write_text(json.dumps(rows))
+    fabric = read_fabric([str(tmp_path)])
+    assert names(fabric) == {"n0 eth0 - leaf-0[Ethernet0]", "leaf-0[Ethernet8] - spine-0[Ethernet4]"}
+    assert fabric.endpoints[0].address == "00:11:22:33:44:55"
+
+
+AWS = {
+    "Instances": [
+        {"InstanceId": f"i-{number}", "NetworkNodes": ["nn-top", f"nn-{number // 4}", f"nn-leaf-{number // 2}"]}
+        for number in range(8)
+    ]
+}
+OCI = {
+    "data": {
+        "items": [
+            {
+                "instance-id": f"i-{number}",
+                "hpc-island-id": "nn-top",
+                "network-block-id": f"nn-{number // 4}",
+                "local-block-id": f"nn-leaf-{number // 2}",
+            }
+            for number in range(8)
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize("document", [AWS, OCI], ids=["aws", "oci"])
+def test_clouds_name_the_tiers_above_each_instance(tmp_path, document):
+    (tmp_path / "topology.json").write_text(json.dumps(document))
+    fabric = read_fabric([str(tmp_path)])
+    places = find_places(fabric, find_rails(fabric))
+    assert [block.nodes for block in places.blocks] == [(f"i-{n}", f"i-{n + 1}") for n in (0, 2, 4, 6)]
+    assert places.groups == (((0, 1), (2, 3)), ((0, 1, 2, 3),))
+
+
+def test_slurm_files_with_continued_lines_and_blocks(tmp_path):
+    (tmp_path / "topology.conf").write_text(
+        "# sites\nSwitchName=a \\\n Nodes=n[0-1]\nswitchname=b nodes=n[2-3] LinkSpeed=9\nSwitchName=top Switches=a,b\n"
+        "BlockName=c Nodes=m[0-1]\nBlockSizes=2\n"
+    )
+    fabric = read_fabric([str(tmp_path)])
+    assert {one.name for one in fabric.switches.values()} == {"a", "b", "top", "c"}
+    assert sorted(fabric.nodes) == ["m0", "m1", "n0", "n1", "n2", "n3"]
+
+
 SOURCES = {path.name: path.read_bytes() for path in (*sorted(RECORDED.glob("*.txt")), RECORDED / "opensm-subnet.lst")}
 SOURCES |= {
-    "topology.conf": b"SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=c Switches=[a-b]\n",
+    "topology.conf": b"SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=c Switches=a,b\n",
     "topology.yaml": b"- topology: x\n  tree:\n    switches:\n    - switch: a\n      nodes: n[0-3]\n",
     "aws.json": b'{"Instances": [{"InstanceId": "i-1", "NetworkNodes": ["a", "b", "c"]}]}',
     "leaf.json": b'{"lldp": {"interface": [{"swp1": {"chassis": {"n1": {"id": {"type": "mac", "value": "0:0"}}}, '

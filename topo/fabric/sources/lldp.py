@@ -56,6 +56,7 @@ def read(data: Iterable[bytes], parts: FabricParts) -> None:
         if not one.is_switch:
             port = one.mac or one.port
             parts.port(other, port, one.mac)
+            far.labels[port] = one.port
             parts.cable(End(me, one.own), End(other, port))
         elif is_switch:
             parts.cable(End(me, one.own), End(other, one.port))
@@ -68,6 +69,7 @@ def _from_node(parts: FabricParts, me: str, one: LldpNeighbour, other: str) -> N
     known = parts.cables.get(End(other, one.port))
     if known is None:
         parts.cable(End(me, one.own), End(other, one.port))
+        parts.devices[me].labels[one.own] = one.own
 
 
 def _names_ports(neighbours: list[LldpNeighbour]) -> bool:

@@ -68,6 +68,12 @@ def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached 
     return tuple(sorted(found, key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
 
 
+def with_others(found: Sequence[Folded], others: Iterable[Finding]) -> tuple[Folded, ...]:
+    """The same with findings that are not of the nodes' captures, such as those of the fabric between them."""
+    more = [Folded(one, tuple(one.evidence.get("nodes", ())) or ((one.host,) if one.host else ())) for one in others]
+    return tuple(sorted((*found, *more), key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
+
+
 def _without_false_passes(told: Sequence[Told]) -> Iterator[Told]:
     """Without PASS for an id that was found on some node, or that no node could check; other nodes that could not check
     it are not among those that pass.

@@ -35,13 +35,14 @@ def groups(examined: ExaminedFabric) -> list[list[str]]:
 
 
 def _check(examined: ExaminedFabric) -> Iterator[Finding]:
-    up, fabric = uplinks(examined), examined.fabric
-    everywhere = most(len(up.get(key, ())) for key in fabric.on_leaf)
+    up = uplinks(examined)
+    of_compute = {leaf for rail in examined.rails.compute for leaf in rail.leaves}
+    everywhere = most(len(up.get(key, ())) for key in of_compute)
     for group in groups(examined):
         counts = {key: len(up.get(key, ())) for key in group}
         usual = most(counts.values()) if len(group) > 2 else max(counts.values())
         if usual is None or len(group) == 1:
-            usual = everywhere if group[0] in fabric.on_leaf and everywhere else max(counts.values())
+            usual = everywhere if group[0] in of_compute and everywhere else max(counts.values())
         for key in group:
             if counts[key] < usual:
                 yield _finding(examined, key, up, [other for other in group if counts[other] >= usual], usual)

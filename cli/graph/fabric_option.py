@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`graph predict --fabric`: the kind of a fabric, or the files that describe one."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from railgauge.topo.errors import UsageError
+from railgauge.topo.predict.fabric import Fabric, FabricKind
+
+if TYPE_CHECKING:
+    import typer
+
+OF_KIND = {"oversubscription": "--oversubscription", "radix": "--radix"}
+"""Parameters that files decide."""
+
+
+def fabric_of(
+    ctx: "typer.Context", wiring: Sequence[str], oversubscription: float, hop_us: float, radix: int
+) -> Fabric:
+    """The fabric. UsageError for what is neither a kind nor a file, or a parameter that the files decide."""
+    kinds = [FabricKind(one) for one in wiring if one in list(FabricKind) and not os.path.exists(one)]
+    if len(kinds) == len(wiring) == 1:
+        return Fabric(kind=kinds[0], oversubscription=oversubscription, hop_us=hop_us, radix=radix)
+    if kinds:
+        raise UsageError(f"--fabric {kinds[0]}: a kind excludes files and other kinds")
+    missing = next((one for one in wiring if not os.path.exists(one)), None)
+    if missing is not None:
+        raise UsageError(f"--fabric {missing}: neither a file nor one of {', '.join(FabricKind)}")
+    sources = {flag: ctx.get_parameter_source(name) for name, flag in OF_KIND.items()}
+    given = [flag for flag, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if given:
+        raise UsageError(f"{', '.join(given)}: the files of --fabric say it; leave it out")
+    return _known(wiring, hop_us)
+
+
+def _known(paths: Sequence[str], hop_us: float) -> Fabric:
+    from railgauge.cli.fabric.options import open_fabric
+    from railgauge.topo.fabric.measured import shape_of
+    from railgauge.topo.fabric.rails import find_rails
+    from railgauge.topo.predict.fabric import KnownFabric
+
+    found, _, _ = open_fabric(paths, None)
+    shape = shape_of(found, find_rails(found))
+    return KnownFabric(
+        kind=FabricKind.FLAT if shape.tiers == 1 else FabricKind.RAIL if shape.rails else FabricKind.FAT_TREE,
+        oversubscription=shape.oversubscription,
+        hop_us=hop_us,
+        per_leaf=shape.nodes_per_leaf,
+        tiers=shape.tiers,
+    )

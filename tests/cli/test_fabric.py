@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`railgauge fabric` from end to end: a fabric is made, with captures of its nodes, and every command reads it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.command import in_process
+
+from railgauge.topo.xml import topology_file
+
+SHAPE = ("--leaves", "4", "--spines", "2", "--rails", "2", "--nodes", "6", "--storage", "1")
+FAULTS = ("--break", "hca:gpu005=", "--break", "cable:gpu002/mlx5_1")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Six nodes with the NICs of a GB200 tray: mlx5_0 and mlx5_1 are on the rails, another is for storage."""
+    folder = tmp_path_factory.mktemp("fabric") / "lab"
+    done = in_process("fabric", "make", *SHAPE, *FAULTS, "--machine", "@gb200-tray", "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def answer(*arguments, status=0):
+    done = in_process("fabric", *arguments, "--json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_captures_join_by_guid_and_name_what_is_wrong(lab):
+    found = answer("check", str(lab), "--captures", str(lab / "captures"), status=1)["findings"]
+    bad = {(one["id"], one["host"]) for one in found if one["level"] in ("WARN", "FAIL")}
+    assert bad == {("node-without-rail", "gpu002"), ("storage-in-hca-list", "gpu005")}
+    shown = answer("show", str(lab), "--captures", str(lab / "captures"))
+    assert all(one["captured"] for one in shown["endpoints"] if one["node"].startswith("gpu"))
+
+
+def test_descriptions_do_not_join(lab, tmp_path):
+    """The same descriptions with other GUIDs: no capture is one of these nodes."""
+    (tmp_path / "ib.txt").write_text((lab / "ibnetdiscover.txt").read_text().replace("b8cef603", "b8cef60f"))
+    done = in_process("fabric", "check", str(tmp_path), "--captures", str(lab / "captures"), "--json")
+    assert "6 of 6 captured nodes have no port in this fabric" in done.stderr
+    levels = {one["id"]: one["level"] for one in json.loads(done.stdout)["findings"]}
+    assert levels["storage-in-hca-list"] == "UNKNOWN"
+
+
+def test_cluster_check_has_the_findings_of_the_fabric(lab):
+    only = [word for name in ("node-without-rail", "storage-in-hca-list", "uplink-missing") for word in ("--only", name)]
+    found = in_process("cluster", "check", "--from", str(lab / "captures"), "--fabric", str(lab), *only, "--json")
+    assert found.returncode == 1, found.stderr
+    ids = {(one["id"], one["host"], one["level"]) for one in json.loads(found.stdout)["findings"]}
+    assert {("node-without-rail", "gpu002", "FAIL"), ("storage-in-hca-list", "gpu005", "WARN")} < ids
+    assert ("uplink-missing", "", "PASS") in ids
+
+
+def test_rails_are_written_for_nccl(lab, tmp_path):
+    found = answer("rails", str(lab))
+    lists = {one["nccl_ib_hca"]: one["nodes"] for one in found["settings"]}
+    assert lists["=mlx5_0:1:0,mlx5_1:1:1"] == ["gpu000", "gpu001", "gpu003", "gpu004", "gpu005"]
+    assert lists["=mlx5_0:1:0"] == ["gpu002"]
+    assert [one["role"] for one in found["rails"]] == ["compute", "compute", "storage"]
+    path = tmp_path / "topo.xml"
+    source = str(lab / "captures" / "gpu003.tar.zst")
+    done = in_process("fabric", "rails", str(lab), "--write", str(path), "--from", source)
+    assert done.returncode == 0, done.stderr
+    nets = {net.get("name"): net.get("rail") for net in topology_file.load(str(path)).root.walk() if net.name == "net"}
+    assert {name: rail for name, rail in nets.items() if rail} == {"mlx5_0": "0", "mlx5_1": "1"}
+
+
+def test_a_stranger_has_no_rail(lab, tmp_path):
+    path = tmp_path / "topo.xml"
+    done = in_process("fabric", "rails", str(lab), "--write", str(path), "--from", "@dgx-h100")
+    assert done.returncode == 2
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("hostfile", ["gpu000 slots=2", "gpu001 slots=2"]),
+        ("slurm", ["gpu000", "gpu000", "gpu001", "gpu001"]),
+        ("rankfile", ["rank 0=gpu000 slot=0", "rank 1=gpu000 slot=1", "rank 2=gpu001 slot=0", "rank 3=gpu001 slot=1"]),
+    ],
+)
+def test_an_order_is_printed_for_launchers(lab, form, lines):
+    done = in_process("fabric", "order", str(lab), "-w", "gpu001,gpu000", "-o", form, "--slots", "2")
+    assert done.stdout.splitlines() == lines
+
+
+def test_a_hostfile_gives_the_order_that_is_loaded(lab, tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("gpu004 slots=8\ngpu000 slots=8\n")
+    assert answer("load", str(lab), "--hostfile", str(hosts))["nodes"] == ["gpu004", "gpu000"]
+    done = in_process("fabric", "load", str(lab), "-w", "gpu999")
+    assert done.returncode == 2
+    assert "gpu999 is not on a compute rail" in done.stderr
+
+
+def test_a_graph_file_gives_the_channels(lab, tmp_path):
+    graph = tmp_path / "graph.txt"
+    assert in_process("graph", "search", "--nodes", "2", "--from", "@dgx-h100", "-o", str(graph)).returncode == 0
+    done = in_process("fabric", "load", str(lab), "--graph", str(graph), "-w", "gpu000,gpu003")
+    assert done.returncode == 2
+    assert "the nodes have 2 on compute rails" in done.stderr
+
+
+def test_exports_are_read_again_as_the_same_places(lab, tmp_path):
+    blocks = None
+    for form in ("topology.conf", "topology.yaml"):
+        text = in_process("fabric", "export", str(lab), "--slurm", form).stdout
+        (tmp_path / form).write_text(text)
+        found = answer("export", str(tmp_path / form))["switches"]
+        places = {frozenset(one["nodes"]) for one in found if one["nodes"]}
+        assert places == {frozenset(["gpu000", "gpu001", "gpu002"]), frozenset(["gpu003", "gpu004", "gpu005"])}
+        blocks = blocks or places
+        assert places == blocks
+    block = in_process("fabric", "export", str(lab), "--slurm", "block").stdout
+    assert "BlockSizes=3,6" in block
+    labels = in_process("fabric", "export", str(lab), "--nfd", "gpu004").stdout.splitlines()
+    assert labels == ["fabric.topograph.run/tier-0=leaf-r0-1", "fabric.topograph.run/tier-1=spine-0"]
+    assert "kind: Topology" in in_process("fabric", "export", str(lab), "--kueue").stdout
+
+
+def test_a_prediction_takes_the_files(lab):
+    def limits(*fabric):
+        done = in_process(
+            "graph", "predict", "alltoall", "--from", "@dgx-h100", "--nodes", "64", "-b", "1G", *fabric, "--json"
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["fabric"]
+
+    assert limits("--fabric", str(lab))["kind"] == "rail"
+    assert limits("--fabric", str(lab))["oversubscription"] == 1.0
+    assert in_process("graph", "predict", "--fabric", str(lab), "--radix", "32", "--from", "@dgx-h100").returncode == 2
+    assert (
+        in_process("graph", "predict", "--fabric", "rail", "--fabric", str(lab), "--from", "@dgx-h100").returncode == 2
+    )
+
+
+def test_a_picture_marks_what_is_found(lab, tmp_path):
+    text = (lab / "ibnetdiscover.txt").read_text().replace("4xNDR", "4xHDR", 1)
+    (tmp_path / "ib.txt").write_text(text)
+    for suffix, marks in {".svg": ('class="cable faulty"', "rail0"), ".dot": ("style=dashed", "rank=same")}.items():
+        path = tmp_path / f"fabric{suffix}"
+        assert in_process("fabric", "show", str(tmp_path / "ib.txt"), "-o", str(path)).returncode == 0
+        drawn = path.read_text()
+        assert all(mark in drawn for mark in marks)
+    assert in_process("fabric", "show", str(lab), "-o", str(tmp_path / "a.pdf")).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--leaves", "5"), "multiple of --rails"),
+        (("--break", "slow:nowhere[1]"), "no cable at 'nowhere[1]'"),
+        (("--break", "sloow:leaf-r0-0[1]"), "did you mean"),
+        (("--speed", "WARP"), "--speed WARP"),
+        (("--rails", "9", "--leaves", "9", "--machine", "@dgx-h100"), "has 8 InfiniBand devices"),
+    ],
+)
+def test_what_cannot_be_made(tmp_path, arguments, words):
+    done = in_process("fabric", "make", *arguments, "-o", str(tmp_path / "lab"))
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_names_of_files_do_not_control_the_terminal(tmp_path):
+    text = Path(__file__).parents[1].joinpath("topo/fabric/recorded/ibnetdiscover.txt").read_text()
+    (tmp_path / "ib.txt").write_text(text.replace("leaf-r0-0", "leaf\x1b[31m"))
+    done = in_process("fabric", "show", str(tmp_path / "ib.txt"))
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
