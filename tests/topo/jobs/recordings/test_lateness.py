@@ -11,7 +11,7 @@ from railgauge.topo.jobs.recordings.layout import RecordingLevel
 
 
 def of(files, tmp_path):
-    (communicator,) = read_job(write(files, tmp_path)).communicators()
+    (communicator,) = read_job(write(files, tmp_path)).communicators
     times = aligned(communicator)
     return times, lateness(times)
 
@@ -78,6 +78,17 @@ def test_one_late_arrival_makes_no_late_rank(tmp_path):
     rows = files[1].rows
     rows[2] = (*rows[2][:1], rows[2][1] + 40 * MS, *rows[2][2:])
     assert not late_ranks(of(files, tmp_path)[1])
+
+
+def test_ranks_that_are_late_in_turns_are_not_named(tmp_path):
+    files = [RankFile(rank, 4) for rank in range(4)]
+    for operation in range(1, 81):
+        for file in files:
+            came = operation * 20 * MS + (10 * MS if operation % 4 == file.rank else 0)
+            file.collective(came, came, operation * 20 * MS + 11 * MS)
+    found = of(files, tmp_path)[1]
+    assert [one.times for one in found] == [20] * 4
+    assert not late_ranks(found)
 
 
 def test_too_few_operations_say_nothing(tmp_path):
