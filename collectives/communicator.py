@@ -16,11 +16,13 @@ from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.host_array import empty_array
 from railgauge.collectives.host_engine import STREAM_BYTES, Channels, host_engine
+from railgauge.collectives.messages import Messages
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.plan import Tree
+from railgauge.collectives.point_to_point import PointToPoint
 from railgauge.collectives.rails import interfaces
-from railgauge.collectives.registered import Registered
+from railgauge.collectives.registered import Registered, RegisteredArrays
 from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, TuningScope, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.whole_numbers import check_numbers, is_number
@@ -37,8 +39,8 @@ from railgauge.transports.registered_memory import allocate
 from railgauge.transports.wire import Nets, Wire
 
 
-class Communicator(Collectives):
-    """One rank's end of a group. Made by all ranks together; not for use by two threads at once.
+class Communicator(Collectives, PointToPoint):
+    """One rank's end of a group. Made by all ranks together; collectives not for use by two threads at once.
 
     Several communicators may be used in any order that does not make two ranks wait for each other.
     """
@@ -58,6 +60,7 @@ class Communicator(Collectives):
         parent: "Communicator | None" = None,
         measured: Iterable[Timed] = (),
         net_gb_per_s: float = inf,
+        point_to_point: bool = False,
     ) -> None:
         """Connect the `peers`, which are all ranks of the group, over `rings`, each the ranks in ring order.
 
@@ -65,7 +68,8 @@ class Communicator(Collectives):
         without it, through shared memory. `trees` are connected if they are used. `only` is the algorithm for
         everything that it can run; a `fault` is injected on a ring, so that rings run everything that they can.
         `parent` is what this is split from. `measured` (tuning_file.py) and `net_gb_per_s`, which all rings together
-        carry between nodes (`Plan.gb_per_s`), are for choosing algorithms. All ranks pass the same arguments.
+        carry between nodes (`Plan.gb_per_s`), are for choosing algorithms. `point_to_point` connects every rank with
+        every other for sends and receives. All ranks pass the same arguments.
 
         Raises:
             RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface does not exist.
@@ -84,8 +88,6 @@ class Communicator(Collectives):
         self._splits = 0
         self._order = OperationOrder(f"works-{group.world_rank}")
         self._closed = False
-        self._registered: dict[int, list[Any]] = {}
-        """Arrays that RDMA devices send from: by address, how often each was registered."""
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
         """Called with the connections of pairs once they are made, on first use."""
         nets = nets or [[None] * len(ring) for ring in rings]
@@ -103,6 +105,7 @@ class Communicator(Collectives):
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._network = network
         self._connections = Connections(group, peers, network, fault)
+        self._registered = RegisteredArrays(self._connections)
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
@@ -116,6 +119,7 @@ class Communicator(Collectives):
                 self._native.choose(NUMBERS[collective], [one.numbers for one in found])
             for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
                 self.run_zero_copy(collective, *sizes)
+        self._messages = Messages(group, self.peers, self._everybody, network) if point_to_point else None
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -155,6 +159,7 @@ class Communicator(Collectives):
                 environ=self._environ,
                 net_gb_per_s=self.host_ranks.net_gb_per_s,
                 parent=self,
+                point_to_point=self._messages is not None,
             )
         except UnavailableError as error:
             self._job.fail(str(error))  # the others wait for this rank
@@ -209,17 +214,7 @@ class Communicator(Collectives):
             -l).
         """
         self._wait_for_queue()
-        address, size = native.place_of(array)
-        if not size or not self._connections.register(address, size):
-            return Registered(None, lambda _: None)
-        held = self._registered.setdefault(address, [])
-        held.append(array)
-
-        def end(address: int) -> None:
-            self._connections.deregister(address, size)
-            held.pop()
-
-        return Registered(address, end)
+        return self._registered.add(array)
 
     def group(self) -> AbstractContextManager[None]:
         """Collect the operations called within, and run them at the end, one after another in that order.
@@ -319,6 +314,8 @@ class Communicator(Collectives):
         if self._parent:
             self._parent._parts.remove(self)
         self._order.close()
+        if self._messages:
+            self._messages.close()
         self._connections.close()
         if self._segment:
             self._segment.registered_memory.close()
@@ -373,6 +370,12 @@ class Communicator(Collectives):
         """Run it, now or when its turn comes."""
         self._check_open()
         return self._order.start(lambda: self._execute(call), destination, async_op=async_op)
+
+    def _point_to_point(self) -> Messages:
+        self._check_open()
+        if self._messages is None:
+            raise UsageError("this communicator has no point to point: make it with point_to_point=True")
+        return self._messages
 
     def _check_open(self) -> None:
         if self._closed:

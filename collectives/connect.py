@@ -17,7 +17,14 @@ from railgauge.transports.peer import Peer
 
 
 def connect(
-    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, network: Network, log: NcclLog, fault: Fault | None = None
+    bootstrap: Bootstrap,
+    peers: Sequence[Peer],
+    plan: Plan,
+    network: Network,
+    log: NcclLog,
+    fault: Fault | None = None,
+    *,
+    point_to_point: bool = False,
 ) -> Communicator:
     """Connect all ranks over the plan and its network, and log how; they choose algorithms by rank 0's tuning file.
 
@@ -33,6 +40,7 @@ def connect(
         fault=fault,
         measured=measured_for(bootstrap, lambda: place_of(peers, network.name)),
         net_gb_per_s=plan.gb_per_s,
+        point_to_point=point_to_point,
     )
     log_connections(comm, log)
     comm.tell_pairs = lambda ends: log_ends(comm.rank, ends, log)

@@ -4,9 +4,8 @@ the run.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from railgauge.collectives.connections import Connections
 from railgauge.topo.errors import (
     AbortedError,
     MismatchError,
@@ -17,8 +16,20 @@ from railgauge.topo.errors import (
 )
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.group import Group
+from railgauge.transports.standing import Standing
 
 T = TypeVar("T")
+
+
+class Engaged(Protocol):
+    """What runs a rank's operations."""
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether an operation has started and not ended: after an error no rank can continue then."""
+
+    def standing(self) -> Standing:
+        """The rank's state there."""
 
 
 def running(job: Bootstrap, operation: Callable[[], T]) -> T:
@@ -35,10 +46,10 @@ def running(job: Bootstrap, operation: Callable[[], T]) -> T:
 class Ending:
     """The failure of one rank's end of a communicator, once there is one."""
 
-    def __init__(self, group: Group, connections: Connections) -> None:
+    def __init__(self, group: Group, engaged: Engaged) -> None:
         self._job = group.job
         self._rank = group.world_rank
-        self._connections = connections
+        self._engaged = engaged
         self._failure: Exception | None = None
 
     def check(self) -> None:
@@ -69,7 +80,7 @@ class Ending:
         A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
         begun.
         """
-        amid = self._connections.engine is not None and self._connections.engine.is_amid
+        amid = self._engaged.is_amid
         if amid and isinstance(error, UnavailableError):
             error = RunError(str(error))
         if isinstance(error, RunError):
@@ -84,7 +95,7 @@ class Ending:
         if isinstance(error, AbortedError):
             pass
         elif isinstance(error, WaitTimeoutError):
-            self._job.fail(str(error), self._connections.standing().waits)
+            self._job.fail(str(error), self._engaged.standing().waits)
         elif isinstance(error, PeerLostError):
             self._job.fail(str(error), (self._rank if error.rank is None else error.rank, False))
         else:

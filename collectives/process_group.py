@@ -58,7 +58,7 @@ class ProcessGroup:
                 if gpu:
                     self.communicator = connect_gpus(self._bootstrap, peers, plan, network, gpu.device, log)
                 else:
-                    self.communicator = connect(self._bootstrap, peers, plan, network, log)
+                    self.communicator = connect(self._bootstrap, peers, plan, network, log, point_to_point=True)
                 stack.callback(self.communicator.close)  # before the others learn that this rank leaves
                 if place.process == 0:
                     for remark in without_effect(os.environ):

@@ -322,6 +322,45 @@ def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writab
     The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
     """
 
+class Transfer:
+    """A send or receive, with its array: to be kept until it is done."""
+
+    @property
+    def done(self) -> bool:
+        """whether it has ended, successfully or not"""
+
+    @property
+    def source(self) -> int:
+        """once a receive is done: the rank whose message it took"""
+
+class Messages:
+    """One rank's sends to and receives from the others."""
+
+    def __init__(self, rank: int, pairs: Sequence[Pair], doorbell: railgauge._native.transports.Doorbell, timeout_s: float, spin_s: float) -> None: ...
+
+    def start(self, sends: bool, array: object | None, peer: int | None, tag: int) -> Transfer:
+        """
+        Start a send, or a receive: from any rank without a peer. UsageError where it cannot.
+        """
+
+    def wait(self, transfer: Transfer, limit_s: float | None = None) -> bool:
+        """
+        Wait until it is done; False if it is not after the limit. Raises its error; without a limit WaitTimeoutError when nothing of it has moved for the timeout.
+        """
+
+    def finish_sends(self) -> None:
+        """Wait until all sends are done."""
+
+    @property
+    def is_amid(self) -> bool:
+        """whether a transfer was started and is not done"""
+
+    @property
+    def waited_for(self) -> tuple[bool, int, int, int, int, float] | None:
+        """
+        the transfer that a caller waits for, or waited for when it failed: whether it sends, its number, peer, elements, dtype, when it began (seconds since 1970); for any thread
+        """
+
 class NcclLibrary:
     """NVIDIA's libnccl, opened at run time."""
 
