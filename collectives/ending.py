@@ -51,10 +51,20 @@ class Ending:
         self._rank = group.world_rank
         self._engaged = engaged
         self._failure: Exception | None = None
+        self._aborted: AbortedError | None = None
+
+    def abort(self) -> None:
+        """This rank alone ends here: from now on operations raise it. For any thread."""
+        self._aborted = self._aborted or AbortedError(f"rank {self._rank}: this communicator was aborted")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether `check` raises."""
+        return bool(self._aborted or self._failure or self._job.failure)
 
     def check(self) -> None:
         """Raise what ended the run, if it has ended."""
-        if failure := self._failure or self._job.failure:
+        if failure := self._aborted or self._failure or self._job.failure:
             raise failure.with_traceback(None)  # the traceback would grow with every call
 
     def connecting(self, connect: Callable[[], T]) -> T:
@@ -90,7 +100,9 @@ class Ending:
             self._job.fail(str(self._failure))
 
     def _told(self, error: RunError) -> Exception:
-        """Report a failed operation to all ranks; returns what ended the run."""
+        """Report a failed operation to all ranks; returns what ended the run, or this rank's part alone."""
+        if self._aborted and not self._job.failure:
+            return self._aborted
         self._failure = error
         if isinstance(error, AbortedError):
             pass

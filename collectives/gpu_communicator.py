@@ -12,10 +12,10 @@ from railgauge._native import collectives as native
 from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import OperationCase
-from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
-from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.dtype import Bitwise, Dtype, PreMulSum
 from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts
 from railgauge.collectives.gpu_memory import SymmetricArray
@@ -373,8 +373,10 @@ class GpuCommunicator(Collectives):
         for connector in self._connectors:
             connector.abort()
 
-    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
+    def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
         what = COLLECTIVES[collective]
+        if isinstance(op, (PreMulSum, Bitwise)):
+            raise UsageError(f"{what}: {op!r} is for host memory")
         from_, to = (NOWHERE if array is None else cuda_array(array) for array in (source, destination))
         dtype = (to if from_.dtype is None else from_).dtype
         count = to.count if what in COUNTED_BY_DESTINATION else from_.count

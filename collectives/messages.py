@@ -7,7 +7,7 @@ from typing import Any
 
 from railgauge._native import collectives as native
 from railgauge.collectives.connections import Connections
-from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.dtype import dtype_label
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.waiting import spin_s
 from railgauge.topo.errors import UsageError, WaitTimeoutError
@@ -119,7 +119,7 @@ class Messages:
             number=number,
             collective="send" if sends else "recv",
             elements=count,
-            dtype=Dtype(dtype).label,
+            dtype=dtype_label(dtype),
             op="",
             root=-1,
             algorithm="pairs",
@@ -129,9 +129,14 @@ class Messages:
         )
         return Standing(name, members, [operation], BlockedOn(whom, sends, 0, 0))
 
+    def abort(self) -> None:
+        """End all transfers here; for any thread."""
+        self._ending.abort()
+        self._connections.abort()
+
     def close(self) -> None:
-        """Wait until sends are done, and end."""
-        if self._engine and not self._group.job.failure:
+        """Wait until sends are done, unless the run has ended, and end."""
+        if self._engine and not self._ending.has_ended:
             self._ending.running(self._engine.finish_sends)
         self._engine = None  # it moves nothing from here on
         self._connections.close()

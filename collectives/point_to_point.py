@@ -28,10 +28,12 @@ class PointToPoint(ABC):
             dst: the rank that receives it.
             tag: 0 to 2**32 - 1; the receive has the same.
         """
-        self.isend(array, dst, tag).wait()
+        self._finish(self.isend(array, dst, tag))
 
     def recv(self, array: Any, src: int | None = None, tag: int = 0) -> int:
-        """Receive an array from rank `src`, or without it from whichever sends first; returns the rank it came from.
+        """Receive an array from rank `src`, or without it from whichever sends first.
+
+        Returns the rank it came from; within a group (`Communicator.group`) `src`, or -1.
 
         Args:
             array: of n elements, which are overwritten.
@@ -39,8 +41,9 @@ class PointToPoint(ABC):
             tag: as in send.
         """
         transfer = self.irecv(array, src, tag)
-        transfer.wait()
-        return transfer.source
+        if self._finish(transfer):
+            return transfer.source
+        return -1 if src is None else src
 
     def isend(self, array: Any, dst: int, tag: int = 0) -> MessageWork:
         """Start what `send` does."""
@@ -49,6 +52,10 @@ class PointToPoint(ABC):
     def irecv(self, array: Any, src: int | None = None, tag: int = 0) -> MessageWork:
         """Start what `recv` does; the rank it came from is the work's `source`."""
         return self._point_to_point().start(array, src, tag, sends=False)
+
+    @abstractmethod
+    def _finish(self, work: MessageWork) -> bool:
+        """Wait for it now, or within a group at its end: False."""
 
     @abstractmethod
     def _point_to_point(self) -> Messages:

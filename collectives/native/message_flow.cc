@@ -176,7 +176,7 @@ void MessageFlow::take_announced(int rank, const Message& message, bool is_offer
   std::memcpy(&envelope, message.data, sizeof envelope);
   const std::byte* data = message.data + sizeof envelope;
   const std::size_t bytes = message.bytes - sizeof envelope;
-  if (envelope.dtype >= kDtypes || (is_offer && bytes > 0)) refuse(rank);
+  if (envelope.dtype >= kHostDtypes || (is_offer && bytes > 0)) refuse(rank);
   const std::size_t element = dtype_bytes(static_cast<Dtype>(envelope.dtype));
   if (!is_offer && (bytes % element != 0 || bytes / element != envelope.count)) refuse(rank);
   if (TransferPtr receive = matching_.take_posted(rank, envelope)) {

@@ -266,6 +266,13 @@ void bind_communicator(nb::module_& m) {
           "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
           "Check the arrays of an operation; UsageError if they do not match.")
       .def(
+          "prepare_scaled",
+          [](const Communicator& self, int collective, nb::handle source, nb::handle destination,
+             double factor,
+             int root) { return new Call(self, collective, source, destination, factor, root); },
+          "collective"_a, "source"_a.none(), "destination"_a.none(), "factor"_a, "root"_a,
+          "The same for the sum of each rank's source times its own factor.")
+      .def(
           "prepare_all_to_all_v",
           [](const Communicator& self, nb::handle source, const Call::Counts& to,
              nb::handle destination,

@@ -138,6 +138,9 @@ class Communicator:
     def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
         """Check the arrays of an operation; UsageError if they do not match."""
 
+    def prepare_scaled(self, collective: int, source: object | None, destination: object | None, factor: float, root: int) -> Call:
+        """The same for the sum of each rank's source times its own factor."""
+
     def prepare_all_to_all_v(self, source: object | None, to: Sequence[int], destination: object | None, from_: Sequence[int]) -> Call:
         """
         The same for an all-to-all with these numbers of elements for, and from, each rank.
