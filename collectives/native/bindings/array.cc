@@ -28,32 +28,6 @@ constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloa
   throw Error(ErrorCode::kInvalid, what + (" " + why));
 }
 
-// By DLPack's type code (DLDataTypeCode of dlpack.h) and bits.
-std::optional<Dtype> dtype_of(int code, int bits) {
-  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
-  constexpr struct {
-    int code, bits;
-    Dtype dtype;
-  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
-                {kBfloat, 16, Dtype::kBfloat16},
-                {kFloat, 32, Dtype::kFloat32},
-                {kFloat, 64, Dtype::kFloat64},
-                {kInt, 8, Dtype::kInt8},
-                {kUint, 8, Dtype::kUint8},
-                {kInt, 32, Dtype::kInt32},
-                {kUint, 32, Dtype::kUint32},
-                {kInt, 64, Dtype::kInt64},
-                {kUint, 64, Dtype::kUint64},
-                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
-                {kFloat8E5m2, 8, Dtype::kFloat8E5m2},
-                {kInt, 16, Dtype::kInt16},
-                {kUint, 16, Dtype::kUint16}};
-  for (const auto& type : kTypes) {
-    if (type.code == code && type.bits == bits) return type.dtype;
-  }
-  return std::nullopt;
-}
-
 constexpr int kComplexCode = 5, kBoolCode = 6, kNoCode = -1;
 
 // The type code of a buffer's format, one of module struct's letters (NumPy puts Z before those of
@@ -115,6 +89,31 @@ bool is_contiguous(const nb::ndarray<nb::ro>& array) {
 
 }  // namespace
 
+std::optional<Dtype> dtype_of_dlpack(int code, int bits) {
+  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
+  constexpr struct {
+    int code, bits;
+    Dtype dtype;
+  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
+                {kBfloat, 16, Dtype::kBfloat16},
+                {kFloat, 32, Dtype::kFloat32},
+                {kFloat, 64, Dtype::kFloat64},
+                {kInt, 8, Dtype::kInt8},
+                {kUint, 8, Dtype::kUint8},
+                {kInt, 32, Dtype::kInt32},
+                {kUint, 32, Dtype::kUint32},
+                {kInt, 64, Dtype::kInt64},
+                {kUint, 64, Dtype::kUint64},
+                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
+                {kFloat8E5m2, 8, Dtype::kFloat8E5m2},
+                {kInt, 16, Dtype::kInt16},
+                {kUint, 16, Dtype::kUint16}};
+  for (const auto& type : kTypes) {
+    if (type.code == code && type.bits == bits) return type.dtype;
+  }
+  return std::nullopt;
+}
+
 Array::~Array() {
   if (view_.obj) PyBuffer_Release(&view_);
 }
@@ -138,7 +137,7 @@ bool Array::take_type(int code, int bits, std::size_t count) {
                                      : Elements::kNumbers;
   std::optional<Dtype> dtype;
   if (elements_ == Elements::kNumbers) {
-    dtype = dtype_of(code, bits);
+    dtype = dtype_of_dlpack(code, bits);
   } else if (elements_ == Elements::kBools) {
     if (bits == 8) dtype = Dtype::kUint8;
   } else if (bits == 64 || bits == 128) {

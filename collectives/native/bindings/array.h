@@ -15,6 +15,9 @@
 
 namespace railgauge {
 
+// By DLPack's type code (DLDataTypeCode of dlpack.h) and bits, of numbers that are not complex.
+std::optional<Dtype> dtype_of_dlpack(int code, int bits);
+
 class Array {
  public:
   // What its elements are, where Dtype alone does not say: bools are bytes of 0 and 1, complex

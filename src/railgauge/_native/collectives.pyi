@@ -267,6 +267,11 @@ class GpuEngine:
 
     def run(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, stream: int, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> None: ...
 
+    def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
+        """
+        Run it on tensors that DLPack's C exchange API reads, on their library's stream; False, and nothing was done, where they are none or do not fit.
+        """
+
     def run_parts(self, source: int, to: Sequence[int], destination: int, from_: Sequence[int], dtype: int, stream: int) -> None: ...
 
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...
