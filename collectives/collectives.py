@@ -3,35 +3,40 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from railgauge.collectives.dtype import Redop
+from railgauge.collectives.dtype import Bitwise, PreMulSum, Redop
 from railgauge.collectives.operation import NUMBERS
 
 ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, GATHER, SCATTER, SEND_RECV = NUMBERS.values()
 SUM = int(Redop.SUM)
 """For collectives that reduce nothing, where it is ignored."""
+Operator: TypeAlias = Redop | Bitwise | PreMulSum | int
 
 
 class Collectives(ABC):
     """What all ranks of a group call together, in the same order; not by two threads at once.
 
     Arrays are C-contiguous, in host memory, of anything that exports the buffer protocol or DLPack, and of one type on
-    all ranks; how many elements a collective moves follows from their sizes. Each method returns its destination, or
-    with `async_op` at once a Work whose `wait()` does, and raises
+    all ranks; how many elements a collective moves follows from their sizes. In host memory bools take all operators
+    but avg: sums are `or`, products `and`. Complex numbers take sum, avg and a `PreMulSum`. Each method returns its
+    destination, or with `async_op` at once a Work whose `wait()` does, and raises
 
         UsageError: arrays of the wrong size or type, not contiguous, read-only, or overlapping otherwise than in place.
         RunError: a rank was lost, the ranks disagree, or the timeout passed; all communicators are then unusable. A
             Work raises it from `wait()`.
     """
 
-    def all_reduce(self, source: Any, destination: Any = None, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
+    def all_reduce(
+        self, source: Any, destination: Any = None, op: Operator = Redop.SUM, *, async_op: bool = False
+    ) -> Any:
         """Reduce element-wise over all ranks; every rank gets the result.
 
         Args:
             source: n elements.
             destination: n elements; without it, `source` itself.
-            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero).
+            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero); in host memory
+                also `Bitwise` operators of integers, and a `PreMulSum`.
             async_op: return a Work.
         """
         into = source if destination is None else destination
@@ -47,7 +52,7 @@ class Collectives(ABC):
         """
         return self._call(ALL_GATHER, source, destination, SUM, 0, async_op)
 
-    def reduce_scatter(self, source: Any, destination: Any, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
+    def reduce_scatter(self, source: Any, destination: Any, op: Operator = Redop.SUM, *, async_op: bool = False) -> Any:
         """Reduce element-wise over all ranks; every rank gets its part of the result.
 
         Args:
@@ -71,7 +76,7 @@ class Collectives(ABC):
         return self._call(BROADCAST, source, into, SUM, root, async_op)
 
     def reduce(
-        self, source: Any, destination: Any = None, op: Redop = Redop.SUM, root: int = 0, *, async_op: bool = False
+        self, source: Any, destination: Any = None, op: Operator = Redop.SUM, root: int = 0, *, async_op: bool = False
     ) -> Any:
         """Reduce element-wise over all ranks; the root gets the result.
 
@@ -148,7 +153,7 @@ class Collectives(ABC):
         return self._call(SEND_RECV, source, destination, SUM, 0, async_op)
 
     @abstractmethod
-    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
+    def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
         """Run it, now or when its turn comes; `collective` is the native engine's number."""
 
     @abstractmethod

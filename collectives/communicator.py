@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The communicator: a group of ranks that are connected, and the collectives on it."""
 
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -10,22 +9,26 @@ from typing import Any
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
-from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.connections import Connections, ring_steps
-from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.dtype import Dtype, PreMulSum, Redop
 from railgauge.collectives.ending import Ending
-from railgauge.collectives.host_array import empty_array
 from railgauge.collectives.host_engine import STREAM_BYTES, Channels, host_engine
+from railgauge.collectives.host_memory import HostMemory
+from railgauge.collectives.messages import Messages, MessageWork
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.plan import Tree
+from railgauge.collectives.point_to_point import PointToPoint
 from railgauge.collectives.rails import interfaces
-from railgauge.collectives.registered import Registered
+from railgauge.collectives.registered import RegisteredArrays
+from railgauge.collectives.subgroups import Subgroups
 from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, TuningScope, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.whole_numbers import check_numbers, is_number
+from railgauge.collectives.work import Making
 from railgauge.collectives.zero_copy import zero_copy_sizes
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
@@ -33,12 +36,11 @@ from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
-from railgauge.transports.registered_memory import allocate
 from railgauge.transports.wire import Nets, Wire
 
 
-class Communicator(Collectives):
-    """One rank's end of a group. Made by all ranks together; not for use by two threads at once.
+class Communicator(Collectives, PointToPoint, HostMemory):
+    """One rank's end of a group. Made by all ranks together; collectives not for use by two threads at once.
 
     Several communicators may be used in any order that does not make two ranks wait for each other.
     """
@@ -58,6 +60,7 @@ class Communicator(Collectives):
         parent: "Communicator | None" = None,
         measured: Iterable[Timed] = (),
         net_gb_per_s: float = inf,
+        point_to_point: bool = False,
     ) -> None:
         """Connect the `peers`, which are all ranks of the group, over `rings`, each the ranks in ring order.
 
@@ -65,7 +68,8 @@ class Communicator(Collectives):
         without it, through shared memory. `trees` are connected if they are used. `only` is the algorithm for
         everything that it can run; a `fault` is injected on a ring, so that rings run everything that they can.
         `parent` is what this is split from. `measured` (tuning_file.py) and `net_gb_per_s`, which all rings together
-        carry between nodes (`Plan.gb_per_s`), are for choosing algorithms. All ranks pass the same arguments.
+        carry between nodes (`Plan.gb_per_s`), are for choosing algorithms. `point_to_point` connects every rank with
+        every other for sends and receives. All ranks pass the same arguments.
 
         Raises:
             RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface does not exist.
@@ -81,11 +85,9 @@ class Communicator(Collectives):
         self._only = Algorithm.RING if fault else only
         self._environ = os.environ if environ is None else environ
         self._parts: list[Communicator] = []
-        self._splits = 0
+        self._subgroups = Subgroups(group, self._part)
         self._order = OperationOrder(f"works-{group.world_rank}")
         self._closed = False
-        self._registered: dict[int, list[Any]] = {}
-        """Arrays that RDMA devices send from: by address, how often each was registered."""
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
         """Called with the connections of pairs once they are made, on first use."""
         nets = nets or [[None] * len(ring) for ring in rings]
@@ -103,6 +105,7 @@ class Communicator(Collectives):
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._network = network
         self._connections = Connections(group, peers, network, fault)
+        self._registered = RegisteredArrays(self._connections)
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
@@ -116,14 +119,16 @@ class Communicator(Collectives):
                 self._native.choose(NUMBERS[collective], [one.numbers for one in found])
             for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
                 self.run_zero_copy(collective, *sizes)
+        self._messages = Messages(group, self.peers, self._everybody, network) if point_to_point else None
         group.barrier()
 
-    def split(self, color: int | None, key: int = 0) -> "Communicator | None":
+    def split(self, color: int | None, key: int = 0, *, async_op: bool = False) -> Any:
         """Make a communicator of each set of ranks with the same color; all ranks call it (as MPI_Comm_split).
 
         Args:
             color: which of them this rank joins; None: none.
             key: the ranks of each are numbered by growing key, and by their numbers here where keys are equal.
+            async_op: return a Work, whose `wait()` returns the communicator.
 
         Returns:
             The new communicator, whose rings follow its rank numbers; None without a color. It is closed with this one
@@ -132,97 +137,33 @@ class Communicator(Collectives):
         Raises:
             UsageError: a color or key is not a whole number. RunError, UnavailableError: as when this one was made.
         """
-        try:
-            own = [None if color is None else operator.index(color), operator.index(key)]
-        except TypeError:
-            raise UsageError(f"split: color {color!r}, key {key!r}: expected whole numbers, or no color") from None
-        self._wait_for_queue()
-        self._splits += 1
-        told = self._group.all_gather(own, tuple[int | None, int])
-        if color is None:
-            return None
-        chosen = sorted((rank for rank in range(self.size) if told[rank][0] == color), key=lambda rank: told[rank][1])
-        peers = [self.peers[rank] for rank in chosen]
-        ring = list(range(len(chosen)))
-        try:
-            made = Communicator(
-                self._group.subgroup(chosen, self._splits),
-                peers,
-                [ring] * self.rings,
-                [ring_steps(peers)] * self.rings,
-                only=self._only,
-                network=self._network,
-                environ=self._environ,
-                net_gb_per_s=self.host_ranks.net_gb_per_s,
-                parent=self,
-            )
-        except UnavailableError as error:
-            self._job.fail(str(error))  # the others wait for this rank
-            raise
-        self._parts.append(made)
-        return made
+        return self._making(lambda: self._subgroups.split(color, key), async_op)
 
-    def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
-        """Make a NumPy array in memory that all ranks of the host map, so that collectives need not copy it.
-
-        All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
-        this communicator run on it directly, parts of arrays too; if some do not, the operation copies as for any
-        array. On a communicator over several hosts, or of one rank, it is an ordinary array. See
-        docs/internals/shared-memory.md.
-
-        Args:
-            shape: of the array, as NumPy takes it; may have no elements.
-            dtype: as NumPy takes it, ml_dtypes' too.
+    def subset(self, ranks: Sequence[int], *, async_op: bool = False) -> Any:
+        """Make a communicator of some ranks, numbered in this order; they alone call it, with the same ranks.
 
         Returns:
-            The array, zeroed, C-contiguous, aligned to a page. Its memory is freed after it and all its views are
-            gone on all ranks, by a later call or with the communicator.
+            As `split`.
 
         Raises:
-            UsageError: the shape or dtype is invalid, the dtype is of Python objects, or the communicator is closed.
-            UnavailableError: there is too little memory on a rank; all ranks raise it, and the communicator stays
-            usable.
-            RunError: a rank was lost meanwhile.
+            UsageError: this rank is not among them, or they are not ranks of this communicator. Others as `split`.
         """
-        return empty_array(shape, dtype, self.memory)
+        return self._making(lambda: self._subgroups.subset(ranks), async_op)
 
-    def memory(self, size: int) -> memoryview:
-        """The memory of `empty()`: `size` bytes; sizes may differ between ranks.
+    def abort(self) -> None:
+        """End this rank's operations here, which raise AbortedError from now on; any thread may call it.
 
-        Raises:
-            UsageError, UnavailableError, RunError: as there.
+        The other ranks wait for this one until their timeout, or abort too. Communicators that were
+        split off go on.
         """
-        self._wait_for_queue()
-        if self._segment is None:
-            return memoryview(bytearray(size))
-        return allocate(self._group, self._segment, size)
-
-    def register(self, array: Any) -> Registered:
-        """Let RDMA devices send from an existing array without a copy; each rank may register other arrays.
-
-        Call it between operations. The array must not move until it is unregistered; this keeps it alive until then.
-        Without a connection over NET/IB nothing is registered.
-
-        Raises:
-            UsageError: it is not an array in host memory, or not contiguous.
-            UnavailableError: a device cannot register it, for example because of the limit of locked memory (ulimit
-            -l).
-        """
-        self._wait_for_queue()
-        address, size = native.place_of(array)
-        if not size or not self._connections.register(address, size):
-            return Registered(None, lambda _: None)
-        held = self._registered.setdefault(address, [])
-        held.append(array)
-
-        def end(address: int) -> None:
-            self._connections.deregister(address, size)
-            held.pop()
-
-        return Registered(address, end)
+        self._ending.abort()
+        self._connections.abort()
+        if self._messages:
+            self._messages.abort()
 
     def group(self) -> AbstractContextManager[None]:
-        """Collect the operations called within, and run them at the end, one after another in that order.
+        """Collect the collectives called within, and run them at the end, one after another in that order. Sends and
+        receives start when they are called, all at once, and are waited for at the end.
 
         Their arrays are checked when they are called, and must not be touched from the first call to the end. Those
         called with `async_op` are not waited for at the end. Nothing is run when an exception leaves the block. A
@@ -285,12 +226,6 @@ class Communicator(Collectives):
         self._native.zero_copy(NUMBERS[collective], windows_from, cross_memory_from, cross_memory_below)
 
     @property
-    def window_bytes(self) -> tuple[int, int]:
-        """How many bytes of this rank are registered memory (`empty`), and how many of them are in huge pages."""
-        memory = self._segment and self._segment.registered_memory
-        return (memory.bytes, memory.bytes_in_huge_pages) if memory else (0, 0)
-
-    @property
     def ran_zero_copy(self) -> bool:
         """Whether the last operation ran on the arrays themselves, since they allow it, instead of as `choice` says."""
         operations = self._native.operations
@@ -319,6 +254,8 @@ class Communicator(Collectives):
         if self._parent:
             self._parent._parts.remove(self)
         self._order.close()
+        if self._messages:
+            self._messages.close()
         self._connections.close()
         if self._segment:
             self._segment.registered_memory.close()
@@ -337,8 +274,33 @@ class Communicator(Collectives):
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
-        if async_op or self._closed or not self._order.is_direct:
+    def _making(self, make: Callable[[], "Communicator | None"], async_op: bool) -> Any:
+        if async_op:
+            self._check_open()
+            return self._order.put(Making(make), async_op=True)
+        self._wait_for_queue()
+        return make()
+
+    def _part(self, group: Group, ranks: list[int]) -> "Communicator":
+        peers = [self.peers[rank] for rank in ranks]
+        ring = list(range(len(ranks)))
+        made = Communicator(
+            group,
+            peers,
+            [ring] * self.rings,
+            [ring_steps(peers)] * self.rings,
+            only=self._only,
+            network=self._network,
+            environ=self._environ,
+            net_gb_per_s=self.host_ranks.net_gb_per_s,
+            parent=self,
+            point_to_point=self._messages is not None,
+        )
+        self._parts.append(made)
+        return made
+
+    def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
+        if async_op or self._closed or not self._order.is_direct or isinstance(op, PreMulSum):
             call = self._prepare(collective, source, destination, op, root)
             return self._start(call, destination, async_op)
         self._ending.check()
@@ -352,8 +314,10 @@ class Communicator(Collectives):
             raise
         return destination
 
-    def _prepare(self, collective: int, source: Any, destination: Any, op: int, root: int) -> native.Call:
+    def _prepare(self, collective: int, source: Any, destination: Any, op: Operator, root: int) -> native.Call:
         try:
+            if isinstance(op, PreMulSum):
+                return self._native.prepare_scaled(collective, source, destination, op.factor, root)
             return self._native.prepare(collective, source, destination, op, root)
         except TypeError:
             check_numbers(op, root)
@@ -373,6 +337,15 @@ class Communicator(Collectives):
         """Run it, now or when its turn comes."""
         self._check_open()
         return self._order.start(lambda: self._execute(call), destination, async_op=async_op)
+
+    def _point_to_point(self) -> Messages:
+        self._check_open()
+        if self._messages is None:
+            raise UsageError("this communicator has no point to point: make it with point_to_point=True")
+        return self._messages
+
+    def _finish(self, work: MessageWork) -> bool:
+        return self._order.finish(work)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -17,7 +17,14 @@ from railgauge.transports.peer import Peer
 
 
 def connect(
-    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, network: Network, log: NcclLog, fault: Fault | None = None
+    bootstrap: Bootstrap,
+    peers: Sequence[Peer],
+    plan: Plan,
+    network: Network,
+    log: NcclLog,
+    fault: Fault | None = None,
+    *,
+    point_to_point: bool = False,
 ) -> Communicator:
     """Connect all ranks over the plan and its network, and log how; they choose algorithms by rank 0's tuning file.
 
@@ -33,6 +40,7 @@ def connect(
         fault=fault,
         measured=measured_for(bootstrap, lambda: place_of(peers, network.name)),
         net_gb_per_s=plan.gb_per_s,
+        point_to_point=point_to_point,
     )
     log_connections(comm, log)
     comm.tell_pairs = lambda ends: log_ends(comm.rank, ends, log)
@@ -49,14 +57,15 @@ def connect_gpus(
     *,
     in_channels: bool = False,
     tuned: bool = True,
+    max_ctas: int | None = None,
 ) -> GpuCommunicator:
     """Connect the GPUs of all ranks over the plan and its network, and log how; `device` is this rank's, by CUDA's
     number.
 
-    `in_channels`: everything that can uses the plan's rings. If `tuned`, they choose by rank 0's tuning file. Errors
-    are those of GpuCommunicator and `measured_for`.
+    `in_channels`: everything that can uses the plan's rings. If `tuned`, they choose by rank 0's tuning file.
+    `max_ctas`: the most blocks of a kernel. Errors are those of GpuCommunicator and `measured_for`.
     """
-    comm = GpuCommunicator(bootstrap, peers, plan, network, device, in_channels=in_channels)
+    comm = GpuCommunicator(bootstrap, peers, plan, network, device, in_channels=in_channels, max_ctas=max_ctas)
     if tuned:
         choose_measured(comm, bootstrap)
     log_gpu_connections(comm, log)

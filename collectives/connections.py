@@ -99,6 +99,11 @@ class Connections:
         """Take one `register` back."""
         self._connector.deregister(address, size)
 
+    @property
+    def is_amid(self) -> bool:
+        """Whether an operation has started and not ended."""
+        return self.engine is not None and self.engine.is_amid
+
     def standing(self) -> Standing:
         """This rank's state here, by its number in the job; for any thread."""
         if self.engine is None:

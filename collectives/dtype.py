@@ -4,6 +4,7 @@
 """
 
 import enum
+from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
 
@@ -49,6 +50,50 @@ class Redop(enum.IntEnum):
     def label(self) -> str:
         """The name in nccl-tests' tables."""
         return self.name.lower()
+
+
+class HostDtype(enum.IntEnum):
+    """Element types of host memory alone."""
+
+    INT16 = 12
+    UINT16 = 13
+
+    @property
+    def label(self) -> str:
+        """As of `Dtype`."""
+        return self.name.lower()
+
+
+class Bitwise(enum.IntEnum):
+    """Operators of integers and bools in host memory alone, as MPI has them."""
+
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+
+    @property
+    def label(self) -> str:
+        """As of `Redop`."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class PreMulSum:
+    """The operator that adds each rank's elements times its own factor, as ncclRedOpCreatePreMulSum makes it: the
+    products are rounded to the element type first. In host memory alone; of integers the factor is one too.
+    """
+
+    factor: float
+
+
+def dtype_label(number: int) -> str:
+    """The name of an element type of any memory."""
+    return (Dtype(number) if number < len(Dtype) else HostDtype(number)).label
+
+
+def redop_label(number: int) -> str:
+    """The name of an operator of any memory."""
+    return (Redop(number) if number < len(Redop) else Bitwise(number)).label
 
 
 class PatternKind(enum.IntEnum):

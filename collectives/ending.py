@@ -4,9 +4,8 @@ the run.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from railgauge.collectives.connections import Connections
 from railgauge.topo.errors import (
     AbortedError,
     MismatchError,
@@ -17,8 +16,20 @@ from railgauge.topo.errors import (
 )
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.group import Group
+from railgauge.transports.standing import Standing
 
 T = TypeVar("T")
+
+
+class Engaged(Protocol):
+    """What runs a rank's operations."""
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether an operation has started and not ended: after an error no rank can continue then."""
+
+    def standing(self) -> Standing:
+        """The rank's state there."""
 
 
 def running(job: Bootstrap, operation: Callable[[], T]) -> T:
@@ -35,15 +46,25 @@ def running(job: Bootstrap, operation: Callable[[], T]) -> T:
 class Ending:
     """The failure of one rank's end of a communicator, once there is one."""
 
-    def __init__(self, group: Group, connections: Connections) -> None:
+    def __init__(self, group: Group, engaged: Engaged) -> None:
         self._job = group.job
         self._rank = group.world_rank
-        self._connections = connections
+        self._engaged = engaged
         self._failure: Exception | None = None
+        self._aborted: AbortedError | None = None
+
+    def abort(self) -> None:
+        """This rank alone ends here: from now on operations raise it. For any thread."""
+        self._aborted = self._aborted or AbortedError(f"rank {self._rank}: this communicator was aborted")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether `check` raises."""
+        return bool(self._aborted or self._failure or self._job.failure)
 
     def check(self) -> None:
         """Raise what ended the run, if it has ended."""
-        if failure := self._failure or self._job.failure:
+        if failure := self._aborted or self._failure or self._job.failure:
             raise failure.with_traceback(None)  # the traceback would grow with every call
 
     def connecting(self, connect: Callable[[], T]) -> T:
@@ -69,7 +90,7 @@ class Ending:
         A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
         begun.
         """
-        amid = self._connections.engine is not None and self._connections.engine.is_amid
+        amid = self._engaged.is_amid
         if amid and isinstance(error, UnavailableError):
             error = RunError(str(error))
         if isinstance(error, RunError):
@@ -79,12 +100,14 @@ class Ending:
             self._job.fail(str(self._failure))
 
     def _told(self, error: RunError) -> Exception:
-        """Report a failed operation to all ranks; returns what ended the run."""
+        """Report a failed operation to all ranks; returns what ended the run, or this rank's part alone."""
+        if self._aborted and not self._job.failure:
+            return self._aborted
         self._failure = error
         if isinstance(error, AbortedError):
             pass
         elif isinstance(error, WaitTimeoutError):
-            self._job.fail(str(error), self._connections.standing().waits)
+            self._job.fail(str(error), self._engaged.standing().waits)
         elif isinstance(error, PeerLostError):
             self._job.fail(str(error), (self._rank if error.rank is None else error.rank, False))
         else:

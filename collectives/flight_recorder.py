@@ -2,7 +2,7 @@
 """What the native engine has recorded of a rank, as standings."""
 
 from railgauge._native import collectives as native
-from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.dtype import dtype_label, redop_label
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.tuning import RUN_BY
 from railgauge.transports.group import Group
@@ -26,8 +26,8 @@ def _operation(recorded: native.Recorded) -> Operation:
         number=recorded.number,
         collective=str(COLLECTIVES[recorded.collective]),
         elements=recorded.count,
-        dtype=Dtype(recorded.dtype).label,
-        op=Redop(recorded.op).label if recorded.op >= 0 else "",
+        dtype=dtype_label(recorded.dtype),
+        op=redop_label(recorded.op) if recorded.op >= 0 else "",
         root=recorded.root,
         algorithm=str(RUN_BY[recorded.algorithm]) if recorded.algorithm >= 0 else COPY,
         channels=recorded.channels,

@@ -5,19 +5,20 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import OperationCase
-from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
-from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.dtype import Bitwise, Dtype, PreMulSum
 from railgauge.collectives.ending import running
-from railgauge.collectives.gpu_arguments import check_arrays, check_parts
+from railgauge.collectives.gpu_arguments import check_arrays, check_parts, run_at_once
+from railgauge.collectives.gpu_blocks import most_blocks
+from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.gpu_slots import GDR, Slots
 from railgauge.collectives.gpu_way import (
@@ -56,18 +57,6 @@ NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # for a rank that sen
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class GpuEnd:
-    """A rank's path to another one: the transport as NCCL's log names it, and the bytes moved."""
-
-    peer: int
-    via: str
-    sent: int
-    received: int
-    arriving: str | None
-    """Likewise as the receiver names it, for a network; None for others."""
-
-
 class GpuCommunicator(Collectives):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
@@ -89,12 +78,15 @@ class GpuCommunicator(Collectives):
         *,
         in_channels: bool = False,
         environ: Mapping[str, str] | None = None,
+        max_ctas: int | None = None,
     ) -> None:
         """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
 
-        `in_channels`: everything that can uses the plan's rings, as when the user has given them.
+        `in_channels`: everything that can uses the plan's rings, as when the user has given them. `max_ctas`: how many
+        blocks each kernel has at most, beside NCCL's settings (`most_blocks`); the least of all ranks counts.
 
         Raises:
+            UsageError: `max_ctas` is invalid.
             UnavailableError: on any rank, there is no GPU, no memory, or no path from GPU to GPU; all ranks raise it.
             RunError: a rank was lost meanwhile.
         """
@@ -102,6 +94,7 @@ class GpuCommunicator(Collectives):
         self.peers, self.plan = list(peers), plan
         self._group, self._job = group, group.job
         environ = os.environ if environ is None else environ
+        most = min(group.all_gather(most_blocks(environ, max_ctas), int))
         bus_ids = [peer.bus_id or "" for peer in peers]
         seen = [peer.host_id == peers[self.rank].host_id for peer in peers]
         reach = group.all_gather(
@@ -110,7 +103,7 @@ class GpuCommunicator(Collectives):
         )
         vias = vias_of(peers, plan, reach)
         self.vias = vias[self.rank]
-        layout = Layout.of(vias, nvlink=plan.nvlink)
+        layout = Layout.of(vias, nvlink=plan.nvlink, most_blocks=most)
         self._engine = self._together(
             lambda: native.GpuEngine(
                 device, self.rank, [int(via) for via in self.vias], layout.numbers, self._job.timeout_s
@@ -118,7 +111,7 @@ class GpuCommunicator(Collectives):
         )
         lent = self._together(lambda: [self._engine.lent(rank) for rank in range(self.size)])
         told = group.all_gather([self._engine.processors, lent], listed(int, listed(*[bytes] * self.size)))
-        buffers, processors = [one[self.rank] for _, one in told], [count for count, _ in told]
+        buffers, processors = [one[self.rank] for _, one in told], [min(count, most) for count, _ in told]
         self._together(lambda: self._engine.connect(buffers, processors))
         self._connectors: list[Connector] = []
         self._slots: Slots | None = None
@@ -373,8 +366,13 @@ class GpuCommunicator(Collectives):
         for connector in self._connectors:
             connector.abort()
 
-    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
+    def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
+        at_once = not (async_op or self._allowed or self._job.failure)
+        if at_once and run_at_once(self._engine, collective, source, destination, op, root):
+            return destination
         what = COLLECTIVES[collective]
+        if isinstance(op, (PreMulSum, Bitwise)):
+            raise UsageError(f"{what}: {op!r} is for host memory")
         from_, to = (NOWHERE if array is None else cuda_array(array) for array in (source, destination))
         dtype = (to if from_.dtype is None else from_).dtype
         count = to.count if what in COUNTED_BY_DESTINATION else from_.count

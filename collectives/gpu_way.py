@@ -2,9 +2,10 @@
 """How GPUs reach each other, and how much memory that needs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from railgauge.collectives.gpu_blocks import NO_LIMIT
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Plan
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -90,8 +91,16 @@ class Layout:
     full_lines: int
 
     @classmethod
-    def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":
-        """For all ranks' paths; `nvlink`: all pairs have it, which delivers stores of 128 bytes whole."""
+    def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool, most_blocks: int = NO_LIMIT) -> "Layout":
+        """For all ranks' paths; `nvlink`: all pairs have it, which delivers stores of 128 bytes whole. Buffers of fewer
+        blocks are smaller too.
+        """
+        found = cls._of(vias, nvlink=nvlink)
+        blocks, lines = (min(count, most_blocks) for count in (found.blocks, found.line_blocks))
+        return replace(found, blocks=blocks, line_blocks=lines)
+
+    @classmethod
+    def _of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":
         ranks = len(vias)
         network, shared = (any(via in row for row in vias) for via in (Via.NET, Via.SHM))
         if ranks > MOST_AT_ONCE:

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from railgauge.collectives.messages import MessageWork
 from railgauge.collectives.work import Work, WorkQueue
 from railgauge.topo.errors import UsageError
 
@@ -16,6 +17,8 @@ class OperationOrder:
         self._name = name
         self._queue: WorkQueue | None = None
         self._collected: list[tuple[Work, bool]] | None = None
+        self._transfers: list[MessageWork] = []
+        """Sends and receives that were started within a group, and are waited for at its end."""
 
     @property
     def is_direct(self) -> bool:
@@ -27,10 +30,13 @@ class OperationOrder:
         if not async_op and self._collected is None and self._is_idle:
             run()
             return destination
-        work = Work(run, destination)
+        return self.put(Work(run, destination), async_op=async_op)
+
+    def put(self, work: Work, *, async_op: bool) -> Any:
+        """Run a work when its turn comes; returns it with `async_op`, else what it was for."""
         if self._collected is not None:
             self._collected.append((work, async_op))
-            return work if async_op else destination
+            return work if async_op else work.destination
         self._begin(work)
         return work if async_op else work.wait()
 
@@ -46,12 +52,23 @@ class OperationOrder:
             collected = self._collected
         finally:
             self._collected = None
+            transfers, self._transfers = self._transfers, []
         in_turn = any(in_background for _, in_background in collected) or not self._is_idle
         for work, _ in collected:
             self._begin(work) if in_turn else work.run()
         for work, in_background in collected:
             if not in_background:
                 work.wait()
+        for transfer in transfers:
+            transfer.wait()
+
+    def finish(self, transfer: MessageWork) -> bool:
+        """Wait for a send or receive now, or within a group at its end; returns whether it is done."""
+        if self._collected is None:
+            transfer.wait()
+            return True
+        self._transfers.append(transfer)
+        return False
 
     def drain(self) -> None:
         """Wait for operations in the background; UsageError while some are being collected."""

@@ -41,7 +41,14 @@ class ProcessGroup:
     communicator: Communicator | GpuCommunicator
 
     def __init__(
-        self, place: Place, timeout: timedelta, store: Store | None, *, bind: bool, device: int | None
+        self,
+        place: Place,
+        timeout: timedelta,
+        store: Store | None,
+        *,
+        bind: bool,
+        device: int | None,
+        max_ctas: int | None = None,
     ) -> None:
         with contextlib.ExitStack() as stack:
             rendezvous = stack.enter_context(
@@ -56,9 +63,11 @@ class ProcessGroup:
                 network = choose_network(self._bootstrap, peers, log)
                 plan = make_plan(self._bootstrap, peers, None, log, network=network)
                 if gpu:
-                    self.communicator = connect_gpus(self._bootstrap, peers, plan, network, gpu.device, log)
+                    self.communicator = connect_gpus(
+                        self._bootstrap, peers, plan, network, gpu.device, log, max_ctas=max_ctas
+                    )
                 else:
-                    self.communicator = connect(self._bootstrap, peers, plan, network, log)
+                    self.communicator = connect(self._bootstrap, peers, plan, network, log, point_to_point=True)
                 stack.callback(self.communicator.close)  # before the others learn that this rank leaves
                 if place.process == 0:
                     for remark in without_effect(os.environ):
@@ -111,6 +120,7 @@ def init_process_group(
     store: Store | None = None,
     bind: bool = True,
     device: int | None = None,
+    max_ctas: int | None = None,
 ) -> ProcessGroup:
     """Rendezvous with the other processes of the job and connect to them.
 
@@ -126,6 +136,8 @@ def init_process_group(
             launcher has given the ranks of this host different ones.
         device: CUDA's number of this rank's GPU in this process; arrays are in its memory then. Without it they are in
             that of the host. The same on all ranks.
+        max_ctas: how many blocks of its GPU an operation has at most, beside NCCL_MAX_CTAS and NCCL_MAX_NCHANNELS; the
+            GPU's other multiprocessors compute meanwhile. The least of all ranks counts.
 
     Raises:
         UsageError: the rank and rendezvous are missing or incomplete; an argument has the wrong type; this rank is
@@ -144,7 +156,9 @@ def init_process_group(
         raise UsageError("init_process_group: give a store or an init method, not both")
     if store is not None and (rank is None or world_size is None):
         raise UsageError("init_process_group: a store requires rank and world_size")
-    return ProcessGroup(_place(init_method, rank, world_size), timeout, store, bind=bind, device=device)
+    return ProcessGroup(
+        _place(init_method, rank, world_size), timeout, store, bind=bind, device=device, max_ctas=max_ctas
+    )
 
 
 def _peer(rank: int, gpu: Gpu | None) -> Peer:

@@ -3,7 +3,10 @@
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from railgauge._native import collectives as native
+from railgauge.collectives.connections import Connections
 
 
 class Registered:
@@ -36,3 +39,26 @@ class Registered:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None:
             self.close()
+
+
+class RegisteredArrays:
+    """The arrays of a communicator that RDMA devices send from."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._held: dict[int, list[Any]] = {}
+        """By address, once for each registration."""
+
+    def add(self, array: Any) -> Registered:
+        """Register one; errors are those of `Communicator.register`."""
+        address, size = native.place_of(array)
+        if not size or not self._connections.register(address, size):
+            return Registered(None, lambda _: None)
+        held = self._held.setdefault(address, [])
+        held.append(array)
+
+        def end(address: int) -> None:
+            self._connections.deregister(address, size)
+            held.pop()
+
+        return Registered(address, end)

@@ -40,6 +40,11 @@ class Work:
             raise self._error.with_traceback(None)  # the traceback would grow with every wait
         return self._destination
 
+    @property
+    def destination(self) -> Any:
+        """What it is for; of a `Making` None until it is completed."""
+        return self._destination
+
     def join(self) -> None:
         """Wait until it has ended, successfully or not."""
         self._completed.wait()
@@ -58,6 +63,19 @@ class Work:
         finally:
             self._run = None  # with the arrays that it holds
             self._completed.set()
+
+
+class Making(Work):
+    """Something that is made in the background; `wait()` returns it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__(self._make, None)
+        self._how: Callable[[], Any] | None = make
+
+    def _make(self) -> None:
+        how, self._how = self._how, None
+        assert how
+        self._destination = how()
 
 
 class WorkQueue:

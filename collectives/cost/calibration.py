@@ -17,6 +17,9 @@ HOST_NET_STEP_US = 20.0  # a step over TCP
 HOST_RDMA_STEP_US = 2.0
 # What a core sends through sockets while it receives as much: an all_reduce of 1 MiB between 2 ranks over loopback.
 HOST_SOCKET_GB_PER_S = 4.7
+# How much longer an exchange over sockets takes whose ends send and take slots in turn, as in an all_reduce by
+# recursive doubling: a ring took 0.63 to 0.87 of its time, 0.70 in the mean of 256 KiB to 4 MiB, between two hosts.
+HOST_IN_TURN = 0.4
 # Shared segments pass 64 KiB at a time (collectives/connections.py), rings and pairs four times as much: they were 5 to
 # 20% quicker from 512 KiB on, which is this much for each round after the first few.
 HOST_PLACE_BYTES = 64 << 10  # of a shared segment: eight of these for each rank stay in a core's second-level cache

@@ -41,6 +41,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
             apart=1.0 + bits,
             leaving=float(where.per_node * far + folds),
             senders=where.per_node,
+            in_turn=True,
         )
     return HostMoves(
         steps=2 * (bits + beyond),

@@ -104,7 +104,8 @@ def between_us(where: HostRanks, moves: HostMoves, size: int) -> float:
     """The time of the network, or of the ranks that send to it and receive from it."""
     senders = moves.senders or min(where.interfaces, where.per_node)
     passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
-    return size * moves.leaving / min(passes, senders * where.medium.gb_per_s) / 1e3
+    longer = 1 + where.medium.in_turn * moves.in_turn
+    return longer * size * moves.leaving / min(passes, senders * where.medium.gb_per_s) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:

@@ -9,16 +9,17 @@ from railgauge.collectives.cost import calibration
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """A medium between ranks: microseconds of a short message, and the GB/s that a rank sends while it receives as
-    much.
+    """A medium between ranks: microseconds of a short message, the GB/s that a rank sends while it receives as much,
+    and the share of its time by which an exchange takes longer whose ends send and take slot by slot in turn.
     """
 
     step_us: float
     gb_per_s: float
+    in_turn: float = 0.0
 
 
 BY_MEMORY = Medium(calibration.HOST_STEP_US, inf)
-BY_SOCKET = Medium(calibration.HOST_NET_STEP_US, calibration.HOST_SOCKET_GB_PER_S)
+BY_SOCKET = Medium(calibration.HOST_NET_STEP_US, calibration.HOST_SOCKET_GB_PER_S, calibration.HOST_IN_TURN)
 BY_RDMA = Medium(calibration.HOST_RDMA_STEP_US, inf)
 
 
@@ -55,8 +56,8 @@ class HostMoves:
     steps: consecutive ones, `crossings` of them between nodes. messages: of other ranks, to read. passed: bytes that it
     writes and reads, `apart`: those that it copies while nothing leaves the node, and `leaving`: bytes that leave a
     node, all over nccl-tests' size. senders: the ranks of a node that send these at a time, each through an interface;
-    0: as many as have interfaces. rounds: how often all ranks wait for one another while the size grows by what a slot
-    of a shared segment holds.
+    0: as many as have interfaces. in_turn: whether both ends of a step send and take slot by slot in turn. rounds: how
+    often all ranks wait for one another while the size grows by what a slot of a shared segment holds.
     """
 
     steps: int
@@ -66,4 +67,5 @@ class HostMoves:
     apart: float = 0.0
     leaving: float = 0.0
     senders: int = 0
+    in_turn: bool = False
     rounds: float = 0.0

@@ -8,7 +8,8 @@ namespace {
 constexpr const char* kCollectiveNames[kOperations] = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall",
     "gather",     "scatter",    "sendrecv",       "alltoallv", "barrier"};
-constexpr const char* kRedopNames[kRedops] = {"sum", "prod", "min", "max", "avg"};
+constexpr const char* kRedopNames[kHostRedops] = {"sum", "prod", "min", "max",
+                                                  "avg", "band", "bor", "bxor"};
 
 }  // namespace
 

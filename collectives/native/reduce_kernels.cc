@@ -52,6 +52,26 @@ struct HostMax {
   }
 };
 
+// Of integers.
+struct HostBitAnd {
+  template <class V>
+  static V apply(V a, V b) {
+    return a & b;
+  }
+};
+struct HostBitOr {
+  template <class V>
+  static V apply(V a, V b) {
+    return a | b;
+  }
+};
+struct HostBitXor {
+  template <class V>
+  static V apply(V a, V b) {
+    return a ^ b;
+  }
+};
+
 // Integers are divided as floats so wide that rounding the quotient toward zero gives the integer
 // one: where that is not exact, it is further from the next integer than the division's rounding
 // error. For 64-bit integers there is no such float, and no processor divides vectors of them.
@@ -172,6 +192,11 @@ void add_dtype(ReduceTable& table, Dtype dtype) {
   row[static_cast<int>(Redop::kMin)] = combine<T, HostMin>;
   row[static_cast<int>(Redop::kMax)] = combine<T, HostMax>;
   row[static_cast<int>(Redop::kAvg)] = combine<T, HostSum>;
+  if constexpr (std::is_integral_v<T>) {
+    row[static_cast<int>(Redop::kBitAnd)] = combine<T, HostBitAnd>;
+    row[static_cast<int>(Redop::kBitOr)] = combine<T, HostBitOr>;
+    row[static_cast<int>(Redop::kBitXor)] = combine<T, HostBitXor>;
+  }
 }
 
 }  // namespace
@@ -191,6 +216,8 @@ void fill(ReduceTable& table) {
   add_dtype<std::uint64_t>(table, Dtype::kUint64);
   add_dtype<Float8E4m3>(table, Dtype::kFloat8E4m3);
   add_dtype<Float8E5m2>(table, Dtype::kFloat8E5m2);
+  add_dtype<std::int16_t>(table, Dtype::kInt16);
+  add_dtype<std::uint16_t>(table, Dtype::kUint16);
 }
 
 }  // namespace RAILGAUGE_ISA

@@ -9,7 +9,7 @@
 namespace railgauge {
 
 struct ReduceTable {
-  CombineAll combine[kDtypes][kRedops];
+  CombineAll combine[kHostDtypes][kHostRedops];  // null: not reduced (reduces_by())
 };
 
 // Those of all instruction sets that this processor has; the last is the widest.

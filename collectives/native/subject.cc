@@ -8,7 +8,7 @@ namespace {
 // The multiplier of splitmix64, so that neighbours differ in all high bits.
 constexpr std::uint64_t kOdd = 0xbf58476d1ce4e5b9;
 
-static_assert(kDtypes <= 16 && kRedops <= 16 && kOperations <= 16 && kAlgorithms < 16);
+static_assert(kHostDtypes <= 16 && kHostRedops <= 16 && kOperations <= 16 && kAlgorithms < 16);
 
 std::optional<Algorithm> algorithm_of(const Subject& subject) {
   const int number = static_cast<int>(subject.what >> 12 & 0xf) - 1;
@@ -49,7 +49,7 @@ std::uint64_t history_after(std::uint64_t history, const Subject& subject) {
 std::optional<Operation> operation_of(const Subject& subject) {
   auto collective = subject.what & 0xf, op = subject.what >> 4 & 0xf;
   auto dtype = subject.what >> 8 & 0xf, root = subject.what >> 16 & 0xffff;
-  if (collective >= kOperations || op >= kRedops || dtype >= kDtypes) return std::nullopt;
+  if (collective >= kOperations || op >= kHostRedops || dtype >= kHostDtypes) return std::nullopt;
   return Operation{static_cast<Collective>(collective),
                    nullptr,
                    nullptr,

@@ -20,6 +20,7 @@ void bind_communicator(nb::module_& m);
 void bind_gpu(nb::module_& m);
 void bind_gpu_link(nb::module_& m);
 void bind_memory_floor(nb::module_& m);
+void bind_messages(nb::module_& m);
 void bind_nccl(nb::module_& m);
 void bind_pattern(nb::module_& m);
 void bind_reduce(nb::module_& m);
@@ -52,6 +53,7 @@ NB_MODULE(_native, m) {
   railgauge::bind_gpu(collectives);
   railgauge::bind_gpu_link(collectives);
   railgauge::bind_memory_floor(collectives);
+  railgauge::bind_messages(collectives);
   railgauge::bind_nccl(collectives);
   railgauge::bind_pattern(collectives);
   railgauge::bind_reduce(collectives);

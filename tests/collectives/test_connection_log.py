@@ -8,7 +8,7 @@ from tests.collectives.wiring import over_rings
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.connection_log import log_connections, log_gpu_connections
-from railgauge.collectives.gpu_communicator import GpuEnd
+from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.transports.nccl_log import NcclLog
 
 

@@ -41,6 +41,26 @@ with railgauge.init_process_group(url, timeout=timedelta(seconds=600), **given) 
     print(group.rank, group.size)
 """
 
+MESSAGES = """
+import sys
+import numpy as np
+import railgauge
+url, rank, size = sys.argv[1:]
+with railgauge.init_process_group(url, int(rank), int(size)) as group:
+    comm, following = group.communicator, (group.rank + 1) % group.size
+    for count in (3, 300_000):
+        coming = comm.irecv(got := np.zeros(count, int))
+        comm.send(np.full(count, group.rank), following)
+        coming.wait()
+        assert (got == coming.source).all() and coming.source == (group.rank - 1) % group.size
+    part = comm.subset([0, 2]) if group.rank != 1 else None
+    if part:
+        part.isend(np.array([group.rank]), 1 - part.rank)
+        part.recv(other := np.zeros(1, int), 1 - part.rank)
+        assert other[0] == 2 - group.rank
+    print(group.rank)
+"""
+
 
 BREAK_PLAN = """
 import railgauge.collectives.process_group as process_group
@@ -80,6 +100,11 @@ print(*sorted(within))
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
+
+
+def test_processes_send_to_each_other(tmp_path):
+    url = (tmp_path / "store").as_uri()
+    assert finish([start(url, rank, 3, MESSAGES, NCCL_SOCKET_IFNAME="lo") for rank in range(3)]) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

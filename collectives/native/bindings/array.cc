@@ -28,47 +28,25 @@ constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloa
   throw Error(ErrorCode::kInvalid, what + (" " + why));
 }
 
-// By DLPack's type code (DLDataTypeCode of dlpack.h) and bits.
-std::optional<Dtype> dtype_of(int code, int bits) {
-  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
-  constexpr struct {
-    int code, bits;
-    Dtype dtype;
-  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
-                {kBfloat, 16, Dtype::kBfloat16},
-                {kFloat, 32, Dtype::kFloat32},
-                {kFloat, 64, Dtype::kFloat64},
-                {kInt, 8, Dtype::kInt8},
-                {kUint, 8, Dtype::kUint8},
-                {kInt, 32, Dtype::kInt32},
-                {kUint, 32, Dtype::kUint32},
-                {kInt, 64, Dtype::kInt64},
-                {kUint, 64, Dtype::kUint64},
-                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
-                {kFloat8E5m2, 8, Dtype::kFloat8E5m2}};
-  for (const auto& type : kTypes) {
-    if (type.code == code && type.bits == bits) return type.dtype;
-  }
-  return std::nullopt;
-}
+constexpr int kComplexCode = 5, kBoolCode = 6, kNoCode = -1;
 
-// By the buffer protocol's format, one of module struct's letters, in this machine's byte order.
-std::optional<Dtype> dtype_of(const char* format, int bits) {
+// The type code of a buffer's format, one of module struct's letters (NumPy puts Z before those of
+// complex numbers), in this machine's byte order.
+int code_of(const char* format) {
   constexpr const char* kNative = std::endian::native == std::endian::little ? "@=<" : "@=>!";
   if (format == nullptr) format = "B";
   if (*format && std::strchr(kNative, *format)) ++format;
-  if (*format == 0 || format[1] != 0) return std::nullopt;
-  nb::dlpack::dtype_code code;
+  const bool is_complex = *format == 'Z';
+  if (is_complex) ++format;
+  if (*format == 0 || format[1] != 0) return kNoCode;
   if (std::strchr("efd", *format)) {
-    code = nb::dlpack::dtype_code::Float;
-  } else if (std::strchr("bhilqn", *format)) {
-    code = nb::dlpack::dtype_code::Int;
-  } else if (std::strchr("BHILQNc", *format)) {
-    code = nb::dlpack::dtype_code::UInt;
-  } else {
-    return std::nullopt;
+    return is_complex ? kComplexCode : static_cast<int>(nb::dlpack::dtype_code::Float);
   }
-  return dtype_of(static_cast<int>(code), bits);
+  if (is_complex) return kNoCode;
+  if (*format == '?') return kBoolCode;
+  if (std::strchr("bhilqn", *format)) return static_cast<int>(nb::dlpack::dtype_code::Int);
+  if (std::strchr("BHILQNc", *format)) return static_cast<int>(nb::dlpack::dtype_code::UInt);
+  return kNoCode;
 }
 
 std::string dtype_name_of(nb::handle object) {
@@ -111,6 +89,31 @@ bool is_contiguous(const nb::ndarray<nb::ro>& array) {
 
 }  // namespace
 
+std::optional<Dtype> dtype_of_dlpack(int code, int bits) {
+  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
+  constexpr struct {
+    int code, bits;
+    Dtype dtype;
+  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
+                {kBfloat, 16, Dtype::kBfloat16},
+                {kFloat, 32, Dtype::kFloat32},
+                {kFloat, 64, Dtype::kFloat64},
+                {kInt, 8, Dtype::kInt8},
+                {kUint, 8, Dtype::kUint8},
+                {kInt, 32, Dtype::kInt32},
+                {kUint, 32, Dtype::kUint32},
+                {kInt, 64, Dtype::kInt64},
+                {kUint, 64, Dtype::kUint64},
+                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
+                {kFloat8E5m2, 8, Dtype::kFloat8E5m2},
+                {kInt, 16, Dtype::kInt16},
+                {kUint, 16, Dtype::kUint16}};
+  for (const auto& type : kTypes) {
+    if (type.code == code && type.bits == bits) return type.dtype;
+  }
+  return std::nullopt;
+}
+
 Array::~Array() {
   if (view_.obj) PyBuffer_Release(&view_);
 }
@@ -128,10 +131,35 @@ void Array::hold(nb::handle object, const char* what, bool written) {
   given_ = true;
 }
 
+bool Array::take_type(int code, int bits, std::size_t count) {
+  elements_ = code == kBoolCode      ? Elements::kBools
+              : code == kComplexCode ? Elements::kComplex
+                                     : Elements::kNumbers;
+  std::optional<Dtype> dtype;
+  if (elements_ == Elements::kNumbers) {
+    dtype = dtype_of_dlpack(code, bits);
+  } else if (elements_ == Elements::kBools) {
+    if (bits == 8) dtype = Dtype::kUint8;
+  } else if (bits == 64 || bits == 128) {
+    dtype = bits == 64 ? Dtype::kFloat32 : Dtype::kFloat64;
+  }
+  if (!dtype) return false;
+  dtype_ = *dtype;
+  count_ = elements_ == Elements::kComplex ? 2 * count : count;
+  return true;
+}
+
+const char* Array::type_name() const {
+  if (elements_ == Elements::kBools) return "bool";
+  if (elements_ == Elements::kNumbers) return dtype_name(dtype_);
+  return dtype_ == Dtype::kFloat32 ? "complex64" : "complex128";
+}
+
 void Array::borrow(const Array& other) {
   given_ = other.given_;
   data_ = other.data_;
   dtype_ = other.dtype_;
+  elements_ = other.elements_;
   count_ = other.count_;
 }
 
@@ -143,12 +171,15 @@ bool Array::hold_buffer(PyObject* object, const char* what, bool written,
     return false;
   }
   if (!PyBuffer_IsContiguous(&view_, 'C')) refuse(what, "is not C-contiguous: copy it first");
-  if (!dtype) dtype = dtype_of(view_.format, static_cast<int>(view_.itemsize) * 8);
-  if (!dtype) refuse_type(what, object, view_.format);
+  const auto count = static_cast<std::size_t>(view_.len / view_.itemsize);
+  if (dtype) {
+    dtype_ = *dtype;
+    count_ = count;
+  } else if (!take_type(code_of(view_.format), static_cast<int>(view_.itemsize) * 8, count)) {
+    refuse_type(what, object, view_.format);
+  }
   if (written && view_.readonly) refuse(what, "is read-only");
   data_ = static_cast<std::byte*>(view_.buf);
-  dtype_ = *dtype;
-  count_ = static_cast<std::size_t>(view_.len / view_.itemsize);
   return true;
 }
 
@@ -169,11 +200,11 @@ bool Array::hold_dlpack(nb::handle object, const char* what, bool written) {
   if (!nb::try_cast(capsule_of(object, what, written), tensor_)) return false;
   if (tensor_.device_type() != nb::device::cpu::value) refuse(what, "is not in host memory");
   if (!is_contiguous(tensor_)) refuse(what, "is not C-contiguous: copy it first");
-  auto dtype = dtype_of(tensor_.dtype().code, tensor_.dtype().bits * tensor_.dtype().lanes);
-  if (!dtype) refuse_type(what, object, nullptr);
+  const auto type = tensor_.dtype();
+  if (!take_type(type.code, type.bits * type.lanes, tensor_.size())) {
+    refuse_type(what, object, nullptr);
+  }
   data_ = static_cast<std::byte*>(const_cast<void*>(tensor_.data()));
-  dtype_ = *dtype;
-  count_ = tensor_.size();
   return true;
 }
 

@@ -15,8 +15,15 @@
 
 namespace railgauge {
 
+// By DLPack's type code (DLDataTypeCode of dlpack.h) and bits, of numbers that are not complex.
+std::optional<Dtype> dtype_of_dlpack(int code, int bits);
+
 class Array {
  public:
+  // What its elements are, where Dtype alone does not say: bools are bytes of 0 and 1, complex
+  // numbers two floats.
+  enum class Elements { kNumbers, kBools, kComplex };
+
   Array() = default;
   ~Array();
   Array(const Array&) = delete;
@@ -33,10 +40,17 @@ class Array {
   bool given() const { return given_; }
   std::byte* data() const { return data_; }
   Dtype dtype() const { return dtype_; }
+  Elements elements() const { return elements_; }
+  // Of the dtype: twice as many as there are complex numbers.
   std::size_t count() const { return count_; }
+  // "float", or of what such an array consists.
+  const char* type_name() const;
   std::size_t bytes() const { return count_ * dtype_bytes(dtype_); }
 
  private:
+  // Sets type and count of so many elements; returns whether there is such a type. By DLPack's type
+  // code (DLDataTypeCode of dlpack.h) and bits.
+  bool take_type(int code, int bits, std::size_t count);
   // Each returns whether the object exports by that protocol. `dtype` is given if bits represent
   // it.
   bool hold_buffer(PyObject* object, const char* what, bool written,
@@ -47,6 +61,7 @@ class Array {
   bool given_ = false;
   std::byte* data_ = nullptr;
   Dtype dtype_{};
+  Elements elements_ = Elements::kNumbers;
   std::size_t count_ = 0;
   Py_buffer view_{};                        // what holds it: this
   nanobind::ndarray<nanobind::ro> tensor_;  // or this

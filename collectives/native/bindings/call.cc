@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "collectives/native/scale.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -15,20 +16,22 @@ namespace {
 
 std::vector<Part> parts_of_counts(const Call::Counts& counts, int ranks, const Array& array,
                                   const char* what) {
+  const std::size_t each = array.elements() == Array::Elements::kComplex ? 2 : 1;
+  const std::size_t all = array.count() / each;
   std::vector<Part> parts;
   std::size_t at = 0;
   bool fits = static_cast<int>(counts.size()) == ranks;
   for (std::int64_t count : counts) {
-    if (count < 0 || static_cast<std::size_t>(count) > array.count() - at) {
+    if (count < 0 || static_cast<std::size_t>(count) > all - at) {
       fits = false;
       break;
     }
-    parts.push_back({at, static_cast<std::size_t>(count)});
+    parts.push_back({at * each, static_cast<std::size_t>(count) * each});
     at += count;
   }
-  if (!fits || at != array.count()) {
+  if (!fits || at != all) {
     refuse(std::string("alltoallv: ") + what + " must be " + std::to_string(ranks) +
-           " counts whose sum is the array's " + std::to_string(array.count()) + " elements");
+           " counts whose sum is the array's " + std::to_string(all) + " elements");
   }
   return parts;
 }
@@ -40,7 +43,7 @@ Call::Call() : operation_{.collective = Collective::kBarrier}, in_pairs_(false) 
 Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
            int op, int root) {
   if (collective < 0 || collective >= kCollectives) refuse("unknown collective");
-  if (op < 0 || op >= kRedops) refuse("unknown operator");
+  if (op < 0 || op >= kHostRedops) refuse("unknown operator");
   if (root < 0 || root >= comm.ranks()) {
     refuse("root " + std::to_string(root) + ": ranks are 0 to " + std::to_string(comm.ranks() - 1));
   }
@@ -62,12 +65,25 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   }
   check_given(one);
   check_types();
+  if (operation_.reduces()) check_reduction();
   operation_.count =
       one.destination ? destination_.count() / one.destination : source_.count() / one.source;
   check_counts(one, comm);
   operation_.source = source_.data();
   operation_.destination = destination_.data();
   in_pairs_ = comm.ranks() > 1 && comm.choice(operation_).algorithm == Algorithm::kPairs;
+}
+
+Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
+           double factor, int root)
+    : Call(comm, collective, source, destination, static_cast<int>(Redop::kSum), root) {
+  if (!operation_.reduces()) refuse("only reductions take a factor");
+  const std::string type = source_.type_name();
+  if (source_.elements() == Array::Elements::kBools) refuse("premul_sum does not reduce " + type);
+  if (is_integer(operation_.dtype) && !fits(operation_.dtype, factor)) {
+    refuse("premul_sum: " + std::to_string(factor) + " is not a number of type " + type);
+  }
+  factor_ = factor;
 }
 
 Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::handle destination,
@@ -90,6 +106,12 @@ Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::ha
 
 void Call::run(Communicator& comm) {
   nb::gil_scoped_release release;
+  std::vector<std::byte> scaled;
+  if (factor_) {
+    scaled.resize(source_.bytes());
+    scale(scaled.data(), source_.data(), source_.count(), operation_.dtype, *factor_);
+    operation_.source = scaled.data();
+  }
   switch (operation_.collective) {
     case Collective::kBarrier:
       return comm.barrier();
@@ -109,11 +131,30 @@ void Call::check_given(const Extent& one) {
 }
 
 void Call::check_types() {
-  if (source_.given() && destination_.given() && source_.dtype() != destination_.dtype()) {
-    refuse(std::string("source is ") + dtype_name(source_.dtype()) + ", destination " +
-           dtype_name(destination_.dtype()));
+  if (source_.given() && destination_.given() &&
+      (source_.dtype() != destination_.dtype() || source_.elements() != destination_.elements())) {
+    refuse(std::string("source is ") + source_.type_name() + ", destination " +
+           destination_.type_name());
   }
   operation_.dtype = (source_.given() ? source_ : destination_).dtype();
+}
+
+// Bools are bytes of 0 and 1, on which other operators do the same. Of complex numbers only sums
+// are those of their parts.
+void Call::check_reduction() {
+  const Array& array = source_.given() ? source_ : destination_;
+  const Redop op = operation_.op;
+  bool can = reduces_by(operation_.dtype, op);
+  if (array.elements() == Array::Elements::kBools) {
+    can = op != Redop::kAvg;
+    if (op == Redop::kSum || op == Redop::kBitOr) operation_.op = Redop::kMax;
+    if (op == Redop::kProd || op == Redop::kBitAnd) operation_.op = Redop::kMin;
+  } else if (array.elements() == Array::Elements::kComplex) {
+    can = op == Redop::kSum || op == Redop::kAvg;
+  }
+  if (can) return;
+  refuse(std::string(collective_name(operation_.collective)) + ": " + redop_name(op) +
+         " does not reduce " + array.type_name());
 }
 
 // An array that this rank does not need may have any size.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "collectives/native/bindings/array.h"
@@ -21,6 +22,9 @@ class Call {
   // other sizes or types, or overlapping other than in place.
   Call(const Communicator& comm, int collective, nanobind::handle source,
        nanobind::handle destination, int op, int root);
+  // A sum of each rank's source times its own `factor`.
+  Call(const Communicator& comm, int collective, nanobind::handle source,
+       nanobind::handle destination, double factor, int root);
   // An all-to-all with so many elements for, and from, each rank.
   Call(const Communicator& comm, nanobind::handle source, const Counts& to,
        nanobind::handle destination, const Counts& from);
@@ -32,12 +36,14 @@ class Call {
  private:
   void check_given(const Extent& one);
   void check_types();
+  void check_reduction();
   void check_counts(const Extent& one, const Communicator& comm);
   bool overlap() const;
 
   Array source_, destination_;
   Operation operation_{};
   std::vector<Part> to_, from_;  // of an all-to-all of any lengths; else empty
+  std::optional<double> factor_;
   bool in_pairs_;
 };
 

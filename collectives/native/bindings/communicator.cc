@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/communicator.h"
 
-#include <unistd.h>
-
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -17,6 +15,7 @@
 
 #include "collectives/native/bindings/array.h"
 #include "collectives/native/bindings/call.h"
+#include "collectives/native/bindings/waiting_policy.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -30,20 +29,9 @@ using Input = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 using Output = nb::ndarray<nb::device::cpu, nb::c_contig>;
 using Seconds = std::chrono::duration<double>;
 
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds));
-}
-
 Dtype dtype_from(int number) {
   if (number < 0 || number >= kDtypes) throw Error(ErrorCode::kInvalid, "unknown type");
   return static_cast<Dtype>(number);
-}
-
-// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They run only on the main thread.
-void hear_signals() {
-  if (gettid() != getpid()) return;
-  nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 // Whether a buffer begins at an element, and holds as many as are needed.
@@ -216,16 +204,15 @@ void bind_communicator(nb::module_& m) {
              const std::vector<std::vector<int>>& hosts, std::optional<Cube> cube,
              std::optional<Cube> across, double timeout_s, double spin_s,
              std::size_t stream_bytes) {
-            new (self) Communicator(
-                rank, ranks, std::move(doorbell),
-                {std::move(rings),
-                 std::move(trees),
-                 std::move(segment),
-                 {hosts, Hosts{hosts}.of(rank)},
-                 std::move(cube).value_or(Cube{}),
-                 std::move(across).value_or(Cube{}),
-                 {}},
-                {{nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals}, stream_bytes});
+            new (self) Communicator(rank, ranks, std::move(doorbell),
+                                    {std::move(rings),
+                                     std::move(trees),
+                                     std::move(segment),
+                                     {hosts, Hosts{hosts}.of(rank)},
+                                     std::move(cube).value_or(Cube{}),
+                                     std::move(across).value_or(Cube{}),
+                                     {}},
+                                    {waiting_policy(timeout_s, spin_s), stream_bytes});
           },
           "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "segment"_a.none(), "hosts"_a,
           "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
@@ -278,6 +265,13 @@ void bind_communicator(nb::module_& m) {
              int root) { return new Call(self, collective, source, destination, op, root); },
           "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
           "Check the arrays of an operation; UsageError if they do not match.")
+      .def(
+          "prepare_scaled",
+          [](const Communicator& self, int collective, nb::handle source, nb::handle destination,
+             double factor,
+             int root) { return new Call(self, collective, source, destination, factor, root); },
+          "collective"_a, "source"_a.none(), "destination"_a.none(), "factor"_a, "root"_a,
+          "The same for the sum of each rank's source times its own factor.")
       .def(
           "prepare_all_to_all_v",
           [](const Communicator& self, nb::handle source, const Call::Counts& to,

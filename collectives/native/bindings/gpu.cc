@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "collectives/native/bindings/gpu_call.h"
 #include "collectives/native/bindings/host_array.h"
 #include "collectives/native/bindings/operation.h"
 #include "collectives/native/gpu/engine.h"
@@ -203,6 +204,11 @@ void bind_gpu(nb::module_& m) {
           },
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "stream"_a, "way"_a = -1, "blocks"_a = 0, "chunk_bytes"_a = 0)
+      .def(
+          "call", &call_on_gpu, "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a,
+          "root"_a,
+          "Run it on tensors that DLPack's C exchange API reads, on their library's stream; False, "
+          "and nothing was done, where they are none or do not fit.")
       .def(
           "run_parts",
           [](Engine& engine, std::uintptr_t source, const std::vector<std::size_t>& to,

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "collectives/native/gpu/exchange.h"
-#include "collectives/native/gpu/fatbins.h"
 #include "collectives/native/gpu/rounds.h"
 #include "transports/native/cuda/waiting.h"
 
@@ -52,6 +51,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       processors_(gpu_.attribute(kProcessorCount)),
       least_processors_(processors_),
       overlaps_(gpu_.attribute(kComputeCapability) >= kOverlapFrom),
+      kernels_(KernelTable::of(gpu_.context())),
       memory_(device, sizeof(KernelState)),
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
@@ -176,6 +176,7 @@ void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const
   Started how{choice.way, choice.blocks, kLowLatencyThreads, 0};
   if (choice.way == Way::kLowLatency) {
     if (!how.blocks) how.blocks = divided(bytes, kLowLatencyOfABlock, layout_.line_blocks);
+    how.blocks = std::min(how.blocks, layout_.line_blocks);
     how.blocks = std::max(how.blocks, divided(bytes, kLineBytes, kMostBlocks + 1));
     if (how.blocks > layout_.line_blocks)
       throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
@@ -183,6 +184,7 @@ void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const
     if (bytes > layout_.full_lines * kFullLineData)
       throw Error(ErrorCode::kInvalid, "too long for full lines");
     if (!how.blocks) how.blocks = divided(bytes, kFullLinesOfABlock, least_processors_);
+    how.blocks = std::min<unsigned>(how.blocks, least_processors_);
   } else {
     how = push(bytes, choice);
   }
@@ -288,8 +290,9 @@ void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsign
   cuda::LaunchAttribute overlap{kOverlap, 0, {.number = 1}};
   const cuda::LaunchConfig config{{blocks, 1, 1}, {threads, 1, 1}, 0,
                                   stream,         &overlap,        overlaps_ ? 1u : 0u};
-  cuda_.check(cuda_.launch_with(&config, function(operation, way), parameters, nullptr),
-              std::string("starting ") + collective_name(operation.collective));
+  cuda_.check(
+      cuda_.launch_with(&config, kernels_->function(operation.dtype, way), parameters, nullptr),
+      std::string("starting ") + collective_name(operation.collective));
 }
 
 double Engine::repeat(const Operation& operation, const Choice& choice, int ahead, int times,
@@ -351,17 +354,6 @@ void Engine::await(const cuda::Mark& mark) const {
   const cuda::Current current(gpu_.context());
   mark.await(timeout_s_ + kPatience);
   check();
-}
-
-cuda::Function Engine::function(const Operation& operation, Way way) {
-  static constexpr const char* kWays[] = {"low_latency", "push", "full_lines",
-                                          "ring",        "tree", "registered"};
-  auto& kernels = kernels_[static_cast<int>(operation.dtype)];
-  if (!kernels) {
-    kernels.emplace(gpu_.context(), fatbin(operation.dtype),
-                    std::string("for ") + dtype_name(operation.dtype));
-  }
-  return kernels->function(kWays[static_cast<int>(way)]);
 }
 
 }  // namespace railgauge::gpu

@@ -10,6 +10,7 @@
 
 #include "collectives/native/gpu/channels.h"
 #include "collectives/native/gpu/choice.h"
+#include "collectives/native/gpu/kernel_table.h"
 #include "collectives/native/gpu/proxy.h"
 #include "collectives/native/gpu/registered_memory.h"
 #include "collectives/native/gpu/rounds.h"
@@ -18,7 +19,6 @@
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
 #include "transports/native/cuda/gpu.h"
-#include "transports/native/cuda/kernels.h"
 #include "transports/native/cuda/memory.h"
 #include "transports/native/cuda/pinned.h"
 #include "transports/native/cuda/side_stream.h"
@@ -56,6 +56,8 @@ class Engine {
   void channels(const std::vector<PlannedChannel>& planned);
 
   int ranks() const { return buffers_.ranks(); }
+  int rank() const { return rank_; }
+  int device() const { return device_; }
   GpuRegisteredMemory& registered_memory() { return registered_memory_; }
   // Put an operation on a stream, after the previous one on any stream; arrays are in this device's
   // memory. All ranks in one order.
@@ -113,7 +115,6 @@ class Engine {
                        const std::vector<int>& members, cuda::Stream stream);
   void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
               cuda::Stream stream, void* arguments);
-  cuda::Function function(const Operation& operation, Way way);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   const int device_, rank_;
@@ -123,7 +124,7 @@ class Engine {
   const int processors_;
   int least_processors_;  // of all ranks' GPUs
   const bool overlaps_;   // a kernel may be prepared while the previous one runs
-  std::array<std::optional<cuda::Kernels>, kDtypes> kernels_;
+  const std::shared_ptr<const KernelTable> kernels_;
   cuda::Memory memory_;  // the kernels' own: a KernelState
   cuda::Pinned status_;  // a Status
   cuda::Timer clock_;

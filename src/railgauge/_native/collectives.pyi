@@ -138,6 +138,9 @@ class Communicator:
     def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
         """Check the arrays of an operation; UsageError if they do not match."""
 
+    def prepare_scaled(self, collective: int, source: object | None, destination: object | None, factor: float, root: int) -> Call:
+        """The same for the sum of each rank's source times its own factor."""
+
     def prepare_all_to_all_v(self, source: object | None, to: Sequence[int], destination: object | None, from_: Sequence[int]) -> Call:
         """
         The same for an all-to-all with these numbers of elements for, and from, each rank.
@@ -264,6 +267,11 @@ class GpuEngine:
 
     def run(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, stream: int, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> None: ...
 
+    def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
+        """
+        Run it on tensors that DLPack's C exchange API reads, on their library's stream; False, and nothing was done, where they are none or do not fit.
+        """
+
     def run_parts(self, source: int, to: Sequence[int], destination: int, from_: Sequence[int], dtype: int, stream: int) -> None: ...
 
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...
@@ -321,6 +329,45 @@ def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writab
     """
     The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
     """
+
+class Transfer:
+    """A send or receive, with its array: to be kept until it is done."""
+
+    @property
+    def done(self) -> bool:
+        """whether it has ended, successfully or not"""
+
+    @property
+    def source(self) -> int:
+        """once a receive is done: the rank whose message it took"""
+
+class Messages:
+    """One rank's sends to and receives from the others."""
+
+    def __init__(self, rank: int, pairs: Sequence[Pair], doorbell: railgauge._native.transports.Doorbell, timeout_s: float, spin_s: float) -> None: ...
+
+    def start(self, sends: bool, array: object | None, peer: int | None, tag: int) -> Transfer:
+        """
+        Start a send, or a receive: from any rank without a peer. UsageError where it cannot.
+        """
+
+    def wait(self, transfer: Transfer, limit_s: float | None = None) -> bool:
+        """
+        Wait until it is done; False if it is not after the limit. Raises its error; without a limit WaitTimeoutError when nothing of it has moved for the timeout.
+        """
+
+    def finish_sends(self) -> None:
+        """Wait until all sends are done."""
+
+    @property
+    def is_amid(self) -> bool:
+        """whether a transfer was started and is not done"""
+
+    @property
+    def waited_for(self) -> tuple[bool, int, int, int, int, float] | None:
+        """
+        the transfer that a caller waits for, or waited for when it failed: whether it sends, its number, peer, elements, dtype, when it began (seconds since 1970); for any thread
+        """
 
 class NcclLibrary:
     """NVIDIA's libnccl, opened at run time."""

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a collective on tensors of a GPU, with nothing of Python in between: they are read
+// through DLPack's C exchange API, as PyTorch from 2.9 on has it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "collectives/native/gpu/engine.h"
+
+namespace railgauge {
+
+// Puts it on the stream on which the tensors' library works now. False, and nothing was done, where
+// the arrays are not such tensors, or do not fit the collective: what is wrong then is for others
+// to find. Throws Error as Engine::run() does.
+bool call_on_gpu(gpu::Engine& engine, int collective, nanobind::handle source,
+                 nanobind::handle destination, int op, int root);
+
+}  // namespace railgauge

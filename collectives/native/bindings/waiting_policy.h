@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rank waits that Python has started.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "transports/native/waiting.h"
+
+namespace railgauge {
+
+// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They run only on the main thread.
+inline void hear_signals() {
+  if (gettid() != getpid()) return;
+  nanobind::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+}
+
+inline std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+inline Waiting::Policy waiting_policy(double timeout_s, double spin_s) {
+  return {nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals};
+}
+
+}  // namespace railgauge

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// All kernels for operations on one GPU, loaded when its first communicator is made: to load one
+// later could break a graph's capture, or wait until a kernel ends that waits for this rank.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/native/dtype.h"
+#include "collectives/native/gpu/choice.h"
+#include "transports/native/cuda/kernels.h"
+
+namespace railgauge::gpu {
+
+class KernelTable {
+ public:
+  // Those of a GPU's context, which its communicators share. Error (kSystem): this build or this
+  // GPU has none.
+  static std::shared_ptr<const KernelTable> of(cuda::Context context);
+
+  explicit KernelTable(cuda::Context context);
+  // Not for Way::kCopies.
+  cuda::Function function(Dtype dtype, Way way) const { return functions_[index(dtype, way)]; }
+
+ private:
+  static constexpr int kKernelWays = 6;
+
+  static std::size_t index(Dtype dtype, Way way) {
+    return static_cast<std::size_t>(dtype) * kKernelWays + static_cast<std::size_t>(way);
+  }
+
+  std::vector<std::unique_ptr<cuda::Kernels>> modules_;  // by dtype
+  std::vector<cuda::Function> functions_;
+};
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on tensors that C alone reads, and kernels that are there from the start, on simulated GPUs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.command import clean_environment
+
+ROOT = Path(__file__).parents[2]
+PRELUDE = """
+import os
+
+import numpy as np
+from tests.gpu.on_gpu import OnGpu, connected
+from tests.gpu.tensors import Tensor
+from tests.transports.ranks import on_ranks
+
+from railgauge._native import collectives as native
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.topo.errors import UsageError
+
+
+def run(part):
+    for told in on_ranks(2, part, 60):
+        if isinstance(told, BaseException):
+            raise told
+
+
+def filled(comm, values):
+    memory = native.GpuMemory(comm.device, values.nbytes)
+    memory.write(values)
+    return memory
+
+
+def read(comm, memory, count):
+    comm.synchronize()
+    memory.read(found := np.zeros(count, np.float32))
+    return found.tolist()
+"""
+TENSORS = """
+def part(bootstrap):
+    comm = connected(bootstrap)
+    rank, device = comm.rank, comm.device
+    memory = filled(comm, np.arange(12, dtype=np.float32) + 100 * rank)
+    whole = Tensor(memory, Dtype.FLOAT, 3, 4, device=device)
+    first, second = (Tensor(memory, Dtype.FLOAT, 6, at=at, device=device) for at in (0, 6))
+    before = Tensor.read
+    assert comm.all_reduce(whole) is whole
+    assert read(comm, memory, 12) == [2.0 * i + 100 for i in range(12)]
+    comm.all_gather((first, second)[rank], whole)  # in place
+    other = native.GpuMemory(device, 48)
+    comm.reduce_scatter(whole, part := Tensor(other, Dtype.FLOAT, 6, device=device), op=Redop.MAX)
+    assert read(comm, other, 6) == [2.0 * i + 100 for i in range(6 * rank, 6 * rank + 6)]
+    comm.broadcast(part, root=1)
+    assert read(comm, other, 6) == [2.0 * i + 100 for i in range(6, 12)]
+    comm.sendrecv(first, part)
+    comm.alltoall(first, part)
+    comm.reduce(part, part, root=0)
+    assert Tensor.read > before
+    wrong = {
+        "another size": lambda: comm.all_reduce(first, Tensor(other, Dtype.FLOAT, 5, device=device)),
+        "another type": lambda: comm.all_reduce(first, Tensor(other, Dtype.INT32, 6, device=device)),
+        "not contiguous": lambda: comm.all_reduce(Tensor(memory, Dtype.FLOAT, 6, stride=2, device=device)),
+        "another device": lambda: comm.all_reduce(Tensor(memory, Dtype.FLOAT, 6, device=1 - device)),
+        "overlapping": lambda: comm.all_reduce(first, Tensor(memory, Dtype.FLOAT, 6, at=1, device=device)),
+        "no root": lambda: comm.broadcast(part, root=2),
+        "in place": lambda: comm.alltoall(whole, whole),
+        "no operator": lambda: comm.all_reduce(whole, op="sum"),
+    }
+    for what, call in wrong.items():
+        try:
+            call()
+        except UsageError:
+            continue
+        raise AssertionError(what)
+    bootstrap.barrier()
+    assert comm.all_reduce(first) is first
+    comm.synchronize()
+    bootstrap.barrier()
+    comm.close()
+
+
+run(part)
+"""
+LOADED = """
+def part(bootstrap):
+    comm = connected(bootstrap)
+    bootstrap.barrier()
+    if comm.rank == 0:
+        os.environ["FAKE_CUDA_FAULTS"] = "cuModuleLoadData=700 cuModuleGetFunction=700"
+    bootstrap.barrier()
+    for dtype in ("float16", "float32", "float64", "int8", "uint8", "int32", "uint32", "int64", "uint64"):
+        for op in Redop:
+            OnGpu(comm).all_reduce(data := np.ones(100, dtype), data, op)
+            assert set(data.tolist()) == {2 if op is Redop.SUM else 1}
+    bootstrap.barrier()
+    comm.close()
+
+
+run(part)
+"""
+
+
+def output_of(program, env):
+    asked = (sys.executable, "-c", PRELUDE + program)
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **env)
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("program", [TENSORS, LOADED], ids=["tensors", "loaded"])
+def test_on_two_gpus(fake_gpus, program):
+    """Tensors: read in C, else refused as any array is. Loaded: the driver loads nothing once a communicator is made,
+    of whatever type and operator its operations are.
+    """
+    output_of(program, fake_gpus(2))
