@@ -2,6 +2,7 @@
 """Point to point among the ranks of a group: its connections, and sends and receives over them."""
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from railgauge.collectives.connections import Connections
 from railgauge.collectives.dtype import dtype_label
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.waiting import spin_s
-from railgauge.topo.errors import UsageError, WaitTimeoutError
+from railgauge.topo.errors import RunError, UsageError, WaitTimeoutError
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.group import Group
 from railgauge.transports.network import Network
@@ -62,6 +63,7 @@ class Messages:
         self._connections = Connections(group, peers, network, None)
         self._under_way: list[native.Transfer] = []
         """With their arrays; those that are done go with the next one."""
+        self._changing = threading.Lock()
         self._engine: native.Messages | None = None
         self._ending = Ending(group, self)
         self.watch = Watch(self.standing, self._connections.abort)
@@ -81,16 +83,16 @@ class Messages:
         """Start a send to a peer, or a receive: from any rank without one. UsageError: an argument is invalid."""
         self._ending.check()
         assert self._engine
-        self._under_way = [one for one in self._under_way if not one.done]
         try:
             transfer = self._engine.start(sends, array, peer, tag)
         except TypeError:
             what = "send" if sends else "recv"
             raise UsageError(f"{what}: rank {peer!r:.40}, tag {tag!r:.40}: expected whole numbers") from None
-        except BaseException as error:
+        except RunError as error:
             self._ending.end(error)
             raise
-        self._under_way.append(transfer)
+        with self._changing:
+            self._under_way = [*(one for one in self._under_way if not one.done), transfer]
         return MessageWork(self, transfer, array)
 
     def wait(self, transfer: native.Transfer, timeout: float | None) -> None:
