@@ -14,7 +14,7 @@ from railgauge.topo.fabric.places import Places
 from railgauge.topo.values.node_names import folded
 
 TIER_LABEL = "fabric.topograph.run/tier-{}"
-"""Kubernetes labels as topograph writes them: tier 0 is closest to the node (its docs/reference/node-labels.md)."""
+"""Kubernetes labels as topograph writes them (its page on node labels): tier 0 is closest to the node."""
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 LONGEST_LABEL = 63
 """Characters of a label's value (Kubernetes: Labels and Selectors)."""

@@ -4,12 +4,12 @@
 The first is a network file of ibsim as well, so that OpenSM and infiniband-diags run on a fabric that was made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from railgauge.topo.fabric.model import UNROUTED, Cable, End, FabricMap
 from railgauge.topo.values.number import natural
 
-Twins = dict[str, str]
+Twins = Mapping[str, str]
 """Keys under which devices appear: two with one GUID share one."""
 
 

@@ -177,7 +177,7 @@ class FabricParts:
         return replace(cable, ends=(self._end(cable.ends[0]), self._end(cable.ends[1])))
 
     def _endpoints(self, key: str, part: Part, used: Iterable[str]) -> Iterable[FabricEndpoint]:
-        ports = sorted({*part.addresses, *part.lids, *used}, key=natural)
+        ports = sorted({*part.addresses, *part.lids, *used}, key=natural) or ["1"]  # a record without a cable
         found = DESCRIBED.fullmatch(part.name)
         alone = part.name if part.name and " " not in part.name else f"node {part.system or key}"
         node, device = (found["node"], found["device"]) if found else (alone, "")

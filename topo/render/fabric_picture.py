@@ -78,9 +78,9 @@ class FabricPicture:
                 what = f"tier {tier}" if rail is None else rail.name
                 names = folded(fabric.switches[key].name for key in its)
                 found |= dict.fromkeys(its, (names, what if len(its) == 1 else f"{len(its)} switches, {what}"))
-        for names in self._node_groups():
-            text = (folded(names), f"{len(names)} nodes" if len(names) > 1 else "1 node")
-            found |= {one.key: text for name in names for one in fabric.nodes[name]}
+        for nodes in self._node_groups():
+            text = (folded(nodes), f"{len(nodes)} nodes" if len(nodes) > 1 else "1 node")
+            found |= {one.key: text for node in nodes for one in fabric.nodes[node]}
         return found
 
     def _node_groups(self) -> list[list[str]]:

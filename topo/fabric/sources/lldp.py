@@ -44,7 +44,8 @@ def read(data: Iterable[bytes], parts: FabricParts) -> None:
         raise InputError(f"not JSON: {str(error)[:200]}", parts.path) from None
     neighbours = list(_entries(found) if isinstance(found, dict) and "lldp" not in found else _neighbours(found))
     own = os.path.basename(parts.path).partition(".")[0]
-    is_switch = any(not one.is_switch for one in neighbours) or (len(neighbours) > 1 and _names_ports(neighbours))
+    known = own in parts.devices and parts.devices[own].is_switch
+    is_switch = known or any(not one.is_switch for one in neighbours) or _names_ports(neighbours)
     me = own if is_switch else f"node {own}"
     part = parts.device(me, own, switch=is_switch, listed=True)
     part.node = "" if is_switch else own
@@ -74,7 +75,7 @@ def _from_node(parts: FabricParts, me: str, one: LldpNeighbour, other: str) -> N
 
 def _names_ports(neighbours: list[LldpNeighbour]) -> bool:
     """Whether the own ports are named as those of switches are."""
-    return all(re.match(r"swp|Ethernet\d|et[h-]?\d+/", one.own) for one in neighbours)
+    return bool(neighbours) and all(re.match(r"swp\d|Ethernet\d|et[h-]?\d+/", one.own) for one in neighbours)
 
 
 def _neighbours(found: Any) -> Iterator[LldpNeighbour]:

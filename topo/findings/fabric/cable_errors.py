@@ -33,7 +33,7 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
         cable = fabric.cable_at.get(end)
         what = ", ".join(f"{name} {count}" for name, count in bad.items())
         where = f"{fabric.end_name(end)} (cable {fabric.cable_name(cable)})" if cable else fabric.end_name(end)
-        yield RULE.finding(Level.WARN, fabric.end_name(end), f"{where} counts {what}", **bad)
+        yield RULE.finding(Level.WARN, fabric.end_name(end), f"{where} counts {what}", counters=bad)
 
 
 RULE = FileRule(card=CABLE_ERRORS, check=_check)

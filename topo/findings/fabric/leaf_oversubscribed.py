@@ -16,13 +16,15 @@ SLACK = 1.05
 
 def _check(examined: ExaminedFabric) -> Iterator[Finding]:
     up, fabric = uplinks(examined), examined.fabric
+    compute = [leaf for rail in examined.rails.compute for leaf in rail.leaves if up.get(leaf)]
+    everywhere = most(round(_ratio(examined, leaf, up[leaf]), 3) for leaf in compute)
     for group in groups(examined):
         leaves = [key for key in group if key in fabric.on_leaf and up.get(key)]
         if not leaves:
             continue
         usual_up = most(len(up[key]) for key in leaves) or max(len(up[key]) for key in leaves)
         ratios = {key: _ratio(examined, key, up[key]) for key in leaves}
-        usual = most(round(ratio, 3) for ratio in ratios.values()) or min(ratios.values())
+        usual = most(round(ratio, 3) for ratio in ratios.values()) or everywhere or max(ratios.values())
         odd = [
             key for key in leaves if ratios[key] > usual * SLACK and len(up[key]) >= usual_up and ratios[key] > SLACK
         ]

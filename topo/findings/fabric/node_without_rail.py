@@ -30,9 +30,9 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
 
 
 def _fewer(examined: ExaminedFabric) -> Iterator[Finding]:
-    """Without rails: nodes with fewer cabled ports than most."""
-    fabric = examined.fabric
-    cabled = Counter(one.node for one in fabric.leaf_of)
+    """Without rails: nodes with fewer ports on the leaves of compute than most."""
+    leaves = (leaf for rail in examined.rails.compute for leaf in rail.leaves)
+    cabled = Counter(one.node for leaf in leaves for one in examined.fabric.on_leaf[leaf])
     usual = Counter(cabled.values()).most_common(1)
     for node, count in cabled.items():
         if count < usual[0][0] and usual[0][1] * 2 > len(cabled):

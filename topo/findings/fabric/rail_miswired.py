@@ -64,23 +64,30 @@ class _Place(NamedTuple):
     other_rail: bool
 
 
-def _sure(examined: ExaminedFabric, places: Sequence[_Place]) -> Iterator[_Place]:
-    """Where half of a node's ports contradict the other half, those that its neighbours by name contradict as well."""
+def _sure(examined: ExaminedFabric, places: Sequence[_Place]) -> list[_Place]:
+    """Where half of a node's ports contradict the other half, those that its neighbours by name contradict as well.
+
+    Where these are even, one that has changed places with another.
+    """
     leaves_at, fabric = examined.leaves_at, examined.fabric
     count = Counter(place.one.node for place in places if not place.other_rail)
     odd = {place.one.node for place in places}
     names = sorted({node for node, _ in leaves_at} | odd, key=natural)
     number = {name: at for at, name in enumerate(names)}
     rails = [rail.name for rail in examined.rails.compute]
+    sure: list[_Place] = []
+    even: list[_Place] = []
     for place in places:
-        node = place.one.node
+        node, here = place.one.node, fabric.leaf_of[place.one]
         if place.other_rail or count[node] * 2 <= len([one for one in fabric.nodes[node] if one in fabric.leaf_of]):
-            yield place
+            sure.append(place)
             continue
         beside = names[max(0, number[node] - NEAR) : number[node] + NEAR + 1]
         there = Counter(leaves_at.get((name, rails.index(place.rail))) for name in beside if name not in odd)
-        if there[place.leaf] > there[fabric.leaf_of[place.one]]:
-            yield place
+        if there[place.leaf] >= there[here]:
+            (sure if there[place.leaf] > there[here] else even).append(place)
+    swapped = {(place.leaf, fabric.leaf_of[place.one]) for place in sure}
+    return [*sure, *(place for place in even if (fabric.leaf_of[place.one], place.leaf) in swapped)]
 
 
 def _finding(examined: ExaminedFabric, place: _Place) -> Finding:

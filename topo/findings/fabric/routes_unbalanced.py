@@ -30,7 +30,8 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
         counts = {port: int(used[int(port)]) for port in ports if port.isdigit()}
         mean = sum(counts.values()) / len(counts)
         port = max(counts, key=counts.__getitem__)
-        if mean >= 1 and counts[port] > FACTOR * mean:
+        unused = mean >= FACTOR and min(counts.values()) == 0
+        if mean >= 1 and (counts[port] > FACTOR * mean or (unused and counts[port] == FACTOR * mean)):
             name = fabric.switches[key].name
             yield RULE.finding(
                 Level.WARN,

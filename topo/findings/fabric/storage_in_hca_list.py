@@ -20,14 +20,14 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
         rail = rail_of(examined.fabric, examined.rails, one)
         if port.used and rail and rail.role is not RailRole.COMPUTE:
             found.setdefault((port.name, rail.name, port.setting), []).append(port.node)
-    for (device, rail, setting), nodes in found.items():
+    for (device, network, setting), nodes in found.items():
         why = "NCCL_IB_HCA is not set" if setting is None else f"NCCL_IB_HCA={setting}"
         yield RULE.card.finding(
             Level.WARN,
             device,
-            f"NCCL may use {device}, which is on {rail}: {why}",
+            f"NCCL may use {device}, which is on {network}: {why}",
             host=folded(nodes),
-            evidence={"device": device, "network": rail, "nccl_ib_hca": setting, "nodes": nodes},
+            evidence={"device": device, "network": network, "nccl_ib_hca": setting, "nodes": nodes},
         )
 
 
