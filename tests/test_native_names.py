@@ -16,8 +16,10 @@ SIBLINGS = re.compile(r"transports/native/(shm|socket|ib)/")
 """The transports mirror each other, file by file: the same part has the same name in each one's namespace."""
 
 NOT_CODE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|^\s*#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL | re.MULTILINE
+    r'^\s*#ifdef __CUDACC__.*?^#(?:else|endif)|//[^\n]*|/\*.*?\*/|^\s*#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL | re.MULTILINE,
 )
+"""Nor is what nvcc alone sees: there CUDA's types stand for those of a CPU's compiler, by the same names."""
 TEMPLATE = re.compile(r"^template\s*<[^;{}]*?>\s*(?=class|struct|union|using|concept)")
 TYPE = re.compile(
     r"(?:class|struct|union|enum class|enum)\s+(?:\[\[.*?\]\]\s*|alignas\(.*?\)\s*)?(?P<name>\w+)(?!\w|\s*::|[^:]*\()"
