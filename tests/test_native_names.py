@@ -15,9 +15,9 @@ FOREIGN = ("transports/native/cuda/driver.h", "transports/native/ib/abi.h", "col
 SIBLINGS = re.compile(r"transports/native/(shm|socket|ib)/")
 """The transports mirror each other, file by file: the same part has the same name in each one's namespace."""
 
+NVCC = r"^\s*#ifdef __CUDACC__.*?^#(?:else|endif)"
 NOT_CODE = re.compile(
-    r'^\s*#ifdef __CUDACC__.*?^#(?:else|endif)|//[^\n]*|/\*.*?\*/|^\s*#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
-    re.DOTALL | re.MULTILINE,
+    NVCC + r'|//[^\n]*|/\*.*?\*/|^\s*#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL | re.MULTILINE
 )
 """Nor is what nvcc alone sees: there CUDA's types stand for those of a CPU's compiler, by the same names."""
 TEMPLATE = re.compile(r"^template\s*<[^;{}]*?>\s*(?=class|struct|union|using|concept)")
