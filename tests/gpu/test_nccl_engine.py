@@ -13,8 +13,6 @@ from typing import NamedTuple
 import pytest
 from tests.gpu import fake_gpus
 
-from railgauge._native import collectives as native
-
 SOURCE = Path(__file__).parent / "fake_nccl.cc"
 NEW, WITHOUT_ALLTOALL, WITHOUT_WINDOWS, WITHOUT_REGISTERING, TOO_OLD = 22809, 22702, 22505, 21805, 21000
 FLOAT, FLOAT8, INT64, HALF = 7, 10, 4, 6  # ncclDataType_t

@@ -128,9 +128,11 @@ __device__ void each_word(const Crew& crew, bool aligned, std::size_t count, Vis
   constexpr std::size_t kElements = sizeof(Vector) / sizeof(T);
   const std::size_t vectors = aligned ? count / kElements : 0;
   std::size_t at = crew.thread;
+  if constexpr (kHeld > 1) {
 #pragma unroll 1
-  for (; at + (kHeld - 1) * crew.size < vectors; at += kHeld * crew.size)
-    visit(Held<T, Vector, kHeld>{}, at);
+    for (; at + (kHeld - 1) * crew.size < vectors; at += kHeld * crew.size)
+      visit(Held<T, Vector, kHeld>{}, at);
+  }
 #pragma unroll 1
   for (; at < vectors; at += crew.size) visit(Held<T, Vector, 1>{}, at);
 #pragma unroll 1
