@@ -119,7 +119,7 @@ Exchange broadcast(const Operation& o, int rank, int ranks) {
 
 }  // namespace
 
-Reduction reduction_of(const Operation& o, int ranks) {
+ReduceOp reduction_of(const Operation& o, int ranks) {
   if (!o.reduces() || o.op != Redop::kAvg) return {o.op, 0};
   return {Redop::kSum, static_cast<std::uint32_t>(ranks)};
 }

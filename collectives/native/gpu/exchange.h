@@ -9,7 +9,7 @@
 namespace railgauge::gpu {
 
 // Of an operation between so many ranks.
-Reduction reduction_of(const Operation& operation, int ranks);
+ReduceOp reduction_of(const Operation& operation, int ranks);
 
 // Everything in one step: every rank gets all inputs that it needs. For small messages.
 Exchange in_one_step(const Operation& operation, int rank, int ranks);

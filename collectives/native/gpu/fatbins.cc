@@ -2,6 +2,7 @@
 #include "collectives/native/gpu/fatbins.h"
 
 #include "transports/native/cuda/driver.h"
+#include "transports/native/error.h"
 
 #ifdef RAILGAUGE_FATBINS  // the folder that has them
 
@@ -26,7 +27,9 @@ RAILGAUGE_FATBIN(patterns)
 
 namespace railgauge::gpu {
 
-const void* fatbin(Dtype dtype) {
+namespace {
+
+const void* image_of(Dtype dtype) {
   static const void* const all[kDtypes] = {
       railgauge_fatbin_half,   railgauge_fatbin_bfloat16, railgauge_fatbin_float,
       railgauge_fatbin_double, railgauge_fatbin_int8,     railgauge_fatbin_uint8,
@@ -35,8 +38,18 @@ const void* fatbin(Dtype dtype) {
   return all[static_cast<int>(dtype)];
 }
 
-const void* copy_fatbin() { return railgauge_fatbin_copy; }
-const void* pattern_fatbin() { return railgauge_fatbin_patterns; }
+const void* const kCopies = railgauge_fatbin_copy;
+const void* const kPatterns = railgauge_fatbin_patterns;
+
+bool driver_brings_kernels() {
+  try {
+    return cuda::Driver::get().brings_kernels;
+  } catch (const Error&) {  // no driver: the kernels are there all the same
+    return false;
+  }
+}
+
+}  // namespace
 
 }  // namespace railgauge::gpu
 
@@ -46,19 +59,32 @@ namespace railgauge::gpu {
 
 namespace {
 
-// In place of images, for a driver that has the kernels: which are meant.
-const char kPlaces[kDtypes + 2] = {};
+const void* image_of(Dtype) { return nullptr; }
 
-const void* place(int number) {
-  return cuda::Driver::get().brings_kernels ? kPlaces + number : nullptr;
-}
+const void* const kCopies = nullptr;
+const void* const kPatterns = nullptr;
+
+bool driver_brings_kernels() { return cuda::Driver::get().brings_kernels; }
 
 }  // namespace
-
-const void* fatbin(Dtype dtype) { return place(static_cast<int>(dtype)); }
-const void* copy_fatbin() { return place(kDtypes); }
-const void* pattern_fatbin() { return place(kDtypes + 1); }
 
 }  // namespace railgauge::gpu
 
 #endif
+
+namespace railgauge::gpu {
+
+namespace {
+
+// A driver that has the kernels itself takes the name of what is meant in place of its image.
+const void* named(const char* name, const void* image) {
+  return driver_brings_kernels() ? name : image;
+}
+
+}  // namespace
+
+const void* fatbin(Dtype dtype) { return named(dtype_name(dtype), image_of(dtype)); }
+const void* copy_fatbin() { return named("", kCopies); }
+const void* pattern_fatbin() { return named("", kPatterns); }
+
+}  // namespace railgauge::gpu

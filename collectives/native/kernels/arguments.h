@@ -98,7 +98,7 @@ struct Status {
 };
 
 // How elements become one.
-struct Reduction {
+struct ReduceOp {
   Redop op;
   std::uint32_t divide_by;  // of averages, whose op is a sum; 0: none
 };
@@ -117,7 +117,7 @@ struct Exchange {
   std::uint32_t share_with;   // bits: the peers that receive the result
   void* take[kMostRanks];     // where a peer's result goes
   std::size_t take_count[kMostRanks];
-  Reduction reduction;
+  ReduceOp reduction;
 };
 
 // What every kernel gets.
@@ -174,7 +174,7 @@ struct RegisteredArguments {
   std::size_t reduce_at[kMostRanks];
   std::uint32_t share_with;  // bits: the peers that receive the result
   std::size_t share_at[kMostRanks];
-  Reduction reduction;
+  ReduceOp reduction;
 };
 
 inline constexpr int kMostChildren = 3;  // of a tree
@@ -201,7 +201,7 @@ struct ChannelArguments {
   void* destination;
   std::size_t count;  // as in Operation
   int root;
-  Reduction reduction;
+  ReduceOp reduction;
 };
 
 }  // namespace railgauge::gpu

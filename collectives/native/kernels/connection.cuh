@@ -196,7 +196,7 @@ __device__ void reduce_by(const Crew& crew, const T* const* inputs, int n_inputs
 template <class T>
 __device__ void reduce_chunk(const Crew& crew, const T* const* inputs, int n_inputs,
                              T* const* targets, int n_targets, std::size_t count,
-                             Reduction reduction) {
+                             ReduceOp reduction) {
   const bool aligned = are_aligned(inputs, n_inputs) && are_aligned(targets, n_targets);
   with_op(reduction, [&](auto op) {
     reduce_by<decltype(op)>(crew, inputs, n_inputs, targets, n_targets, count, aligned,

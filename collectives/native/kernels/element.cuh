@@ -131,7 +131,7 @@ struct Max : Undivided {
 
 // Calls visit with the operator.
 template <class Visit>
-__device__ void with_op(Reduction reduction, Visit visit) {
+__device__ void with_op(ReduceOp reduction, Visit visit) {
   if (reduction.divide_by) return visit(Mean{});
   switch (reduction.op) {
     case Redop::kProd:
