@@ -224,8 +224,8 @@ def explained(machine: Machine | None, names: tuple[str, ...]) -> str:
         return ""
     from railgauge.topo.findings.node.rules import check
 
-    nets = [net for net in machine.system.nets if wanted & set(names_of(net))]
-    wanted |= {net.bus_id for net in nets if net.bus_id}
+    devices = {port.device.name: port.device.bus_id for port in machine.rdma_ports if port.device.bus_id}
+    wanted |= {devices[name] for name in wanted & devices.keys()}
     found = [
         f"{one.id} {one.subject}"
         for one in check(machine)

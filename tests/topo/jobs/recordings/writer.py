@@ -59,7 +59,8 @@ class RankFile:
             self.numbers[slot] += 1
         number = 0 if captured else self.numbers[slot]
         op = self.add(Kind.COLLECTIVE, called_ns + 1000, 2000, parent=call, names=names, channels=channels, a=count,
-                      flags=flags, b=max(self.numbers[slot] - 1, 0), slot=slot, c=number | (root & 0xFFFFFF) << 40)  # fmt: skip
+                      flags=flags, b=max(self.numbers[slot] - 1, 0), slot=slot,
+                      c=number | (root & 0xFFFFFF) << 40)  # fmt: skip
         for channel in range(channels if kernels else 0):
             took = None if ended_ns is None else (ended_ns - began_ns) * (slow or {}).get(channel, 1)
             self.add(Kind.CHANNEL, began_ns, took, parent=op, slot=slot, a=channel, b=began_ns + gpu_shift_ns,
@@ -117,7 +118,7 @@ def job(size=2, operations=20, *, late=None, late_ns=20 * MS, period_ns=50 * MS,
 
     drift: by how many ns a second the GPU clock of each rank runs ahead of the one before.
     """
-    header = {name: options.pop(name) for name in ("level", "every") if name in options}
+    header = {name: options.pop(name) for name in ("level", "every", "host") if name in options}
     files = []
     for rank in range(size):
         host = every_host(rank) if every_host else {}

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge nccl: the plugin loads into a process as NCCL loads it, and the report reads what it wrote."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.command import command, in_process, railgauge
+from tests.cli.test_schemas import check
+from tests.patience import HANGS_AFTER_S
+from tests.topo.jobs.recordings.writer import job, write
+
+from railgauge.collectives.nccl_plugin import plugin_path
+from railgauge.topo.jobs.recordings.job import read_job
+from railgauge.topo.jobs.recordings.layout import Kind, Level
+
+PLAYER = str(Path(__file__).parents[2] / "topo/jobs/recordings/player.py")
+
+
+def played(tmp_path, *arguments, level="net", options=(), rank=0):
+    """A recording of the player under `nccl run`."""
+    where = ("--record", str(tmp_path / "rec"), "--level", level, "--mib", "1", *options)
+    done = railgauge("nccl", "run", *where, "--", sys.executable, PLAYER, *map(str, arguments), RANK=str(rank))
+    assert done.returncode == 0, done.stderr
+    return read_job([str(tmp_path / "rec")])
+
+
+@pytest.mark.parametrize("api", range(1, 7))
+def test_each_version_of_the_plugin_records_what_is_played(tmp_path, api):
+    job = played(tmp_path, api, 1, 2, 3)
+    (recording,) = job.recordings
+    assert (recording.profiler, recording.level, recording.lost) == (api, Level.NET, 0)
+    (communicator,) = job.communicators()
+    assert (communicator.id, communicator.name) == ("0xabc", "tp")
+    (operations,) = communicator.ranks.values()
+    assert operations.rank == 1
+    found = operations.collectives
+    assert found["count"].tolist() == [1024, 1025, 1026]
+    assert found["seq"].tolist() == [0, 1, 2]
+    assert found["number"].tolist() == [1, 2, 3]
+    one = found[0]
+    columns = ("function", "dtype", "algorithm", "protocol")
+    names = [recording.named(table, int(one[name])) for table, name in enumerate(columns)]
+    assert names == ["AllReduce", "ncclFloat32", "RING", "LL128"]
+    assert one["channels"] == 2
+    assert one["seen"] == (2 if api > 2 else 0)
+    if api > 3:
+        assert (found["gpu_ended_ns"] - found["gpu_began_ns"]).tolist() == [5000] * 3
+        assert communicator.size == 2
+    kinds = recording.records["kind"].tolist()
+    assert kinds.count(Kind.OPERATION) == kinds.count(Kind.STEP) == 3
+    assert kinds.count(Kind.CALL) == (3 if api > 4 else 0)
+    steps = recording.records[recording.records["kind"] == Kind.STEP]
+    assert steps["b"].tolist() == [4096 if api > 3 else 0] * 3
+
+
+@pytest.mark.parametrize(("level", "kinds"), [("call", {Kind.CALL}), ("op", {Kind.CALL, Kind.COLLECTIVE})])
+def test_a_level_records_no_more_than_it_says(tmp_path, level, kinds):
+    (recording,) = played(tmp_path, 5, 0, 2, 4, level=level).recordings
+    assert set(recording.records["kind"].tolist()) == kinds
+
+
+def test_gpu_timers_are_switched_on_for_every_nth_collective(tmp_path):
+    (recording,) = played(tmp_path, 6, 0, 2, 12, level="channel", options=("--every", "4")).recordings
+    (operations,) = read_job([recording.path]).communicators()[0].ranks.values()
+    timed = operations.collectives[operations.collectives["seen"] > 0]
+    assert timed["number"].tolist() == [1, 4, 8, 12]
+
+
+def test_a_killed_rank_is_read_and_explains_a_hang(tmp_path):
+    folder = tmp_path / "rec"
+    for rank, how in ((0, "hang"), (1, "")):
+        run = command("nccl", "run", "--record", str(folder), "--level", "channel", "--mib", "1", "--", sys.executable)
+        process = subprocess.Popen([*run, PLAYER, "6", str(rank), "2", "5", how], stdout=subprocess.PIPE, text=True)
+        if how:
+            assert [process.stdout.readline() for _ in range(2)][1] == "hangs\n"
+            process.send_signal(signal.SIGKILL)
+        process.wait(HANGS_AFTER_S)
+        process.stdout.close()
+    done = in_process("log", "hang", str(folder), "--json")
+    found = json.loads(done.stdout)
+    assert found["stuck"]
+    (track,) = [one for one in found["communicators"][0]["lanes"][0]["tracks"] if one["rank"] == 0]
+    assert (track["called"], track["over"], track["operation"]["state"]) == (6, 5, "started")
+
+
+def test_a_full_disk_costs_the_recording_and_not_the_job(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(
+        [sys.executable, PLAYER, "5", "0", "2", "3"],
+        env={
+            **os.environ,
+            "NCCL_PROFILER_PLUGIN": plugin_path(),
+            "RAILGAUGE_NCCL_RECORD": str(tmp_path / "file" / "no"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "init 2\n")
+
+
+def test_the_plugin_needs_libc_alone():
+    if not shutil.which("readelf"):
+        pytest.skip("no readelf")
+    told = subprocess.run(["readelf", "-dW", plugin_path()], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"NEEDED.*\[(.*)\]", told)) <= {"libc.so.6", "ld-linux-aarch64.so.1"}
+    assert "NODELETE" in told
+
+
+def test_env_prints_what_a_shell_evaluates(tmp_path):
+    folder = tmp_path / "a b;$(x)"
+    printed = in_process("nccl", "env", "--record", str(folder), "--level", "channel", "--every", "8").stdout
+    shown = subprocess.run(
+        ["sh", "-c", f'{printed}\necho "$RAILGAUGE_NCCL_RECORD|$RAILGAUGE_NCCL_EVERY|$LD_LIBRARY_PATH"'],
+        env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": "/before"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert shown == f"{folder}|8|{os.path.dirname(plugin_path())}:/before"
+    assert in_process("nccl", "env", "--path").stdout.strip() == plugin_path()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "word"),
+    [
+        (("nccl", "env"), 2, "--record DIR"),
+        (("nccl", "run", "--record", "{}/rec", "--", "no-such-command"), 3, "cannot run no-such-command"),
+        (("nccl", "run", "--record", "/dev/null/x", "--", "true"), 3, "cannot make the folder"),
+        (("nccl", "report", "{}"), 5, "a folder without files"),
+        (("nccl", "report", "/nowhere"), 5, "cannot read"),
+        (("nccl", "report", "{}", "-o", "x.pdf"), 2, "the suffix selects the format"),
+        (("nccl", "report", "{}", "--follow", "0.1"), 2, "--follow"),
+    ],
+)
+def test_errors_say_what_to_do(tmp_path, arguments, status, word):
+    done = in_process(*(text.format(tmp_path) for text in arguments))
+    assert done.returncode == status
+    assert word in done.stderr
+
+
+def test_the_report_is_written_in_every_format(tmp_path):
+    files = write(job(size=3, late=1), tmp_path)
+    for name, word in (
+        ("r.html", "rank-late"),
+        ("r.prom", 'railgauge_nccl_lateness_seconds{communicator="0xc0ffee",rank="1"'),
+        ("r.svg", "<svg"),
+        ("r.perfetto.json", '"traceEvents"'),
+        ("r.json", '"railgauge/nccl-report/1"'),
+    ):
+        assert in_process("nccl", "report", *files, "-o", str(tmp_path / name)).returncode == 1
+        assert word in (tmp_path / name).read_text()
+    assert (tmp_path / "r.prom").read_text().endswith("# EOF\n")
+    events = json.loads((tmp_path / "r.perfetto.json").read_text())["traceEvents"]
+    assert len([one for one in events if one["ph"] == "X"]) == 3 * 20 * 4
+    assert {one["args"]["name"] for one in events if one["name"] == "process_name"} == {
+        f"rank {rank}, node1 process {100 + rank}" for rank in range(3)
+    }
+
+
+@pytest.mark.parametrize("machine", [(), ("--from", "@h200x4")])
+def test_the_document_is_as_its_schema_says(tmp_path, machine):
+    write(job(size=4, late=1), tmp_path)
+    check("nccl-report", json.loads(in_process("nccl", "report", str(tmp_path), "--json", *machine).stdout))
+
+
+def test_log_explain_reports_recordings(tmp_path):
+    write(job(late=1), tmp_path)
+    done = in_process("log", "explain", str(tmp_path))
+    assert done.returncode == 1
+    assert "rank 1 (node1 process 101) came last" in done.stdout
+
+
+def test_hostile_names_stay_on_their_line(tmp_path):
+    files = job(late=1, host="n\x1b[31m\n<b>")
+    paths = []
+    for file in files:
+        paths.append(tmp_path / f"{file.rank}.nccl")
+        paths[-1].write_bytes(file.data())
+    shown = in_process("nccl", "report", *map(str, paths)).stdout
+    assert "\x1b" not in shown
+    page = tmp_path / "r.html"
+    in_process("nccl", "report", *map(str, paths), "-o", str(page))
+    assert "<b>" not in page.read_text()
