@@ -35,6 +35,7 @@ TABLES: dict[str, tuple[Callable[[], Iterable[Card]], tuple[str, ...]]] = {
         ("id", "levels", "what"),
     ),
     "judge": (lambda: in_area(Area.MEASURED), ("id", "levels", "what")),
+    "recordings": (lambda: in_area(Area.RECORDINGS), ("id", "levels", "what", "remedy")),
     "hang": (lambda: in_area(Area.HANG), ("id", "levels", "what", "more")),
 }
 """The cards of each table, and its columns."""

@@ -57,7 +57,7 @@ class Reader {
     REQUIRE(header().magic == kMagic);
   }
   ~Reader() { munmap(const_cast<char*>(map_), bytes_); }
-  const Header& header() const { return *reinterpret_cast<const Header*>(map_); }
+  const FileHeader& header() const { return *reinterpret_cast<const FileHeader*>(map_); }
   const Tables& tables() const { return *reinterpret_cast<const Tables*>(map_ + kHeaderBytes); }
   const Record& at(std::uint64_t index) const {
     return reinterpret_cast<const Record*>(map_ + kRingOffset)[index % header().capacity];
@@ -241,7 +241,7 @@ void nothing_is_lost_below_the_bound(const std::string& folder) {
 void the_last_ones_are_kept_and_losses_are_counted(const std::string& folder) {
   play_from_threads<Event_v5>(ncclProfiler_v5, kMany);
   const Reader reader(folder + "/" + only_file(folder));
-  const Header& header = reader.header();
+  const FileHeader& header = reader.header();
   REQUIRE(header.written > header.capacity);
   const std::uint64_t whole = count_whole(reader, false);
   REQUIRE(whole + header.refused >= header.capacity);

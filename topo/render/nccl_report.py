@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from railgauge.topo.jobs.hang.model import counted
-from railgauge.topo.jobs.recordings.job import Job
+from railgauge.topo.jobs.recordings.job import RecordedJob
 from railgauge.topo.jobs.recordings.lateness import RankLateness
 from railgauge.topo.jobs.recordings.recording import RecordedVariable, Recording
 from railgauge.topo.jobs.recordings.report import CommunicatorReport, JobReport, ReportRow
 from railgauge.topo.jobs.recordings.slow_sends import Sends
-from railgauge.topo.jobs.recordings.usage import Choice
+from railgauge.topo.jobs.recordings.usage import NcclChoice
 from railgauge.topo.predict.comparison import size_text
 from railgauge.topo.render import findings
 from railgauge.topo.render.palette import Ink, Line, line
@@ -42,7 +42,7 @@ def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
         yield line(f"no forecast: {found.why_no_forecast}", Ink.QUIET)
 
 
-def headline(job: Job) -> str:
+def headline(job: RecordedJob) -> str:
     """`2 processes on node1; NCCL 2.28.9, level channel; 320 records`."""
     releases = sorted({one.nccl for one in job.recordings if one.nccl})
     hosts = sorted({one.host for one in job.recordings})
@@ -113,7 +113,7 @@ def _indented(rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]
     yield from (f"  {text}" for text in fitting(rows, None if width is None else width - 2))
 
 
-def variables_text(job: Job) -> Iterator[str]:
+def variables_text(job: RecordedJob) -> Iterator[str]:
     """The variables that were set and read, and on which processes they differ."""
     known = [one for one in job.recordings if one.variables is not None]
     if not known:
@@ -233,7 +233,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
     }
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
+def _choice(choice: NcclChoice) -> dict[str, Any]:
     return {
         "algorithm": choice.algorithm or None,
         "protocol": choice.protocol or None,
@@ -251,4 +251,3 @@ def _sends(one: Sends) -> dict[str, Any]:
         "gb_per_s": one.gb_per_s,
         "device": one.device,
     }
-

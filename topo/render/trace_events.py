@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from railgauge.topo.jobs.recordings.job import Job
+from railgauge.topo.jobs.recordings.job import RecordedJob
 from railgauge.topo.jobs.recordings.layout import Kind
 from railgauge.topo.jobs.recordings.operations import ended_ns
 from railgauge.topo.jobs.recordings.recording import Array, Recording
@@ -24,7 +24,7 @@ THREADS = {CALLS: "calls", ENQUEUED: "enqueued"}
 NAMED = {Kind.CALL: CALLS, Kind.COLLECTIVE: ENQUEUED, Kind.MESSAGE: ENQUEUED, Kind.COPY_ENGINE: ENQUEUED}
 
 
-def trace_events(job: Job) -> dict[str, Any]:
+def trace_events(job: RecordedJob) -> dict[str, Any]:
     """The document; other keys than traceEvents are ignored by those programs."""
     each = MOST_EVENTS // max(1, len(job.recordings))
     events = [event for place, one in enumerate(job.recordings) for event in _of(one, place, each)]

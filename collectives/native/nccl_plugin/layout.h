@@ -10,8 +10,8 @@
 
 namespace railgauge::nccl_plugin {
 
-using Word = std::atomic<std::uint64_t>;
-static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
+using AtomicWord = std::atomic<std::uint64_t>;
+static_assert(AtomicWord::is_always_lock_free && sizeof(AtomicWord) == 8);
 
 inline constexpr std::uint64_t kMagic = 0x4c43434e4c494152;  // RAILNCCL, the lowest byte first
 inline constexpr std::uint32_t kVersion = 1;
@@ -41,28 +41,30 @@ enum class Table : std::uint8_t { kFunction, kDtype, kAlgorithm, kProtocol };
 inline constexpr std::size_t kTables = 4, kNameBytes = 32;
 
 struct Record {
-  Word sequence;  // its number in the file, from 1; kBusy while it is written; 0 never written
-  Word start_ns;  // CLOCK_MONOTONIC
-  Word end;     // turn of the ring << 48 | ns since the start, plus 1; 0 in the lower 48 bits: not
-                // ended
-  Word parent;  // number of the record that it belongs to, 0 unknown
-  Word what;    // bytes: kind, flags, function, dtype, algorithm, protocol, channels, communicator
-  Word a, b, c;
+  AtomicWord
+      sequence;  // its number in the file, from 1; kBusy while it is written; 0 never written
+  AtomicWord start_ns;  // CLOCK_MONOTONIC
+  AtomicWord end;  // turn of the ring << 48 | ns since the start, plus 1; 0 in the lower 48 bits:
+                   // not ended
+  AtomicWord parent;  // number of the record that it belongs to, 0 unknown
+  AtomicWord
+      what;  // bytes: kind, flags, function, dtype, algorithm, protocol, channels, communicator
+  AtomicWord a, b, c;
 };
 inline constexpr std::uint64_t kBusy = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kDuration = (std::uint64_t{1} << 48) - 1;
 static_assert(sizeof(Record) == 64);
 
-struct Communicator {
+struct RecordedCommunicator {
   std::atomic<std::uint32_t> state;             // 0 free, 1 in use, 2 finalized
   std::atomic<std::int32_t> rank, size, nodes;  // -1 unknown
-  Word hash;
+  AtomicWord hash;
   char name[64];
   char bus_id[16];
-  Word begun_ns, finalized_ns;
-  Word operations;  // collectives, each number once
+  AtomicWord begun_ns, finalized_ns;
+  AtomicWord operations;  // collectives, each number once
 };
-static_assert(sizeof(Communicator) == 128);
+static_assert(sizeof(RecordedCommunicator) == 128);
 
 struct Variable {
   std::atomic<std::uint32_t> state;  // 0 free, 1 being written, 2 written
@@ -74,22 +76,22 @@ struct Variable {
 };
 static_assert(sizeof(Variable) == 256);
 
-struct Header {
-  Word magic;
+struct FileHeader {
+  AtomicWord magic;
   std::uint32_t version, ring_offset, record_bytes, level, every, pid;
-  Word capacity, written, refused;
+  AtomicWord capacity, written, refused;
   std::atomic<std::uint32_t> nccl, profiler, environment, variables_lost;
-  Word monotonic_ns, realtime_ns, last_monotonic_ns, last_realtime_ns;
+  AtomicWord monotonic_ns, realtime_ns, last_monotonic_ns, last_realtime_ns;
   char boot_id[40], host[64], suffix[16], program[32];
   std::int32_t job_rank, job_size;
 };
 inline constexpr std::size_t kHeaderBytes = 4096;
-static_assert(sizeof(Header) == 264);
-static_assert(offsetof(Header, capacity) == 32 && offsetof(Header, monotonic_ns) == 72 &&
-              offsetof(Header, boot_id) == 104 && offsetof(Header, job_rank) == 256);
+static_assert(sizeof(FileHeader) == 264);
+static_assert(offsetof(FileHeader, capacity) == 32 && offsetof(FileHeader, monotonic_ns) == 72 &&
+              offsetof(FileHeader, boot_id) == 104 && offsetof(FileHeader, job_rank) == 256);
 
 struct Tables {
-  Communicator communicators[kCommunicators + 1];
+  RecordedCommunicator communicators[kCommunicators + 1];
   char names[kTables][kNames][kNameBytes];
   Variable variables[kVariables];
 };

@@ -66,13 +66,13 @@ Result init(void** context, int* mask, std::uint32_t api, std::uint64_t hash, co
   const char* why = nullptr;
   Recording* recording = Recording::of_process(&why);
   if (!recording || !recording->make_ring(&why)) return fail(log, why);
-  Header& header = recording->header();
+  FileHeader& header = recording->header();
   header.profiler = api;
   if (!header.nccl) header.nccl = nccl_release();
   recording_.store(recording, std::memory_order_release);
   process_ = header.pid;
   const std::uint8_t slot = recording->open_communicator();
-  Communicator& communicator = recording->tables().communicators[slot];
+  RecordedCommunicator& communicator = recording->tables().communicators[slot];
   if (slot != kNone) {
     communicator.rank = rank;
     communicator.size = ranks;
@@ -93,7 +93,7 @@ Result init(void** context, int* mask, std::uint32_t api, std::uint64_t hash, co
 
 // With --every, GPU timers are switched on for the Nth collective of a communicator before it is
 // called. The same ones on all its ranks.
-void choose_next(const Header& header, std::uint64_t number) {
+void choose_next(const FileHeader& header, std::uint64_t number) {
   int* mask = mask_.load(std::memory_order_acquire);
   if (header.every < 2 || header.level < kLevelChannel || !mask) return;
   const int all = mask_of(header.level);
@@ -102,7 +102,7 @@ void choose_next(const Header& header, std::uint64_t number) {
 }
 
 template <class C>
-void describe(Recording& recording, Entry& entry, const C& event) {
+void describe(Recording& recording, NewRecord& entry, const C& event) {
   entry.function = recording.name(Table::kFunction, named(kFunctions_v1, event.func));
   entry.dtype = recording.name(Table::kDtype, named(kDtypes_v1, event.dtype));
   entry.a = event.count;
@@ -115,7 +115,7 @@ bool is_captured(Recording& recording, std::uint64_t parent) {
 
 // The number of a collective in its communicator, from 1. Those of a captured graph have none: NCCL
 // repeats their number, and does not tell of all their runs.
-std::uint64_t numbered(Recording& recording, Entry& entry) {
+std::uint64_t numbered(Recording& recording, NewRecord& entry) {
   if (entry.communicator == kNone) return 0;
   if (is_captured(recording, entry.parent)) {
     entry.flags |= kCaptured;
@@ -128,7 +128,7 @@ std::uint64_t numbered(Recording& recording, Entry& entry) {
 }
 
 template <class C>
-void collective(Recording& recording, Entry& entry, const C& event, int rank) {
+void collective(Recording& recording, NewRecord& entry, const C& event, int rank) {
   describe(recording, entry, event);
   if constexpr (requires { event.algorithm; }) {
     entry.algorithm = recording.name(Table::kAlgorithm, named(kAlgorithms_v1, event.algorithm));
@@ -144,7 +144,7 @@ void collective(Recording& recording, Entry& entry, const C& event, int rank) {
 template <class C>
 void place(Recording& recording, std::uint8_t slot, const C& event, int rank) {
   if constexpr (requires { event.comm; }) {
-    Communicator& communicator = recording.tables().communicators[slot];
+    RecordedCommunicator& communicator = recording.tables().communicators[slot];
     if (communicator.rank.load(std::memory_order_relaxed) >= 0 || slot == kNone) return;
     if (event.name) strncpy(communicator.name, event.name, sizeof communicator.name - 1);
     communicator.hash = event.comm;
@@ -154,7 +154,7 @@ void place(Recording& recording, std::uint8_t slot, const C& event, int rank) {
 
 template <class E>
 std::uint64_t begin(Recording& recording, std::uint8_t slot, const E& event) {
-  Entry entry{};
+  NewRecord entry{};
   entry.communicator = slot;
   entry.parent = number_of(event.parent);
   switch (event.type) {
@@ -304,7 +304,7 @@ Result state(void* handle, int state, StateArguments* arguments) {
 Result finalize(void* context) {
   Recording* recording = recording_.load(std::memory_order_acquire);
   if (!recording || !context) return kSuccess;
-  Communicator& communicator = recording->tables().communicators[slot_of(context)];
+  RecordedCommunicator& communicator = recording->tables().communicators[slot_of(context)];
   communicator.finalized_ns = now_ns();
   communicator.state = 2;
   recording->mark_clocks();
@@ -334,7 +334,7 @@ Recording* environment_recording() {
 Result init_environment(std::uint8_t major, std::uint8_t minor, std::uint8_t patch,
                         const char* suffix) {
   if (Recording* recording = environment_recording()) {
-    Header& header = recording->header();
+    FileHeader& header = recording->header();
     header.nccl = major * 10000 + minor * 100 + patch;
     if (suffix) strncpy(header.suffix, suffix, sizeof header.suffix - 1);
     begin_census();

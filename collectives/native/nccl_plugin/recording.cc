@@ -94,7 +94,7 @@ bool Recording::open(const char* folder, const char** why) {
   if (posix_fallocate(fd_, 0, kRingOffset)) return false;
   void* map = mmap(nullptr, kRingOffset, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (map == MAP_FAILED) return false;
-  header_ = static_cast<Header*>(map);
+  header_ = static_cast<FileHeader*>(map);
   tables_ = reinterpret_cast<Tables*>(static_cast<char*>(map) + kHeaderBytes);
   memcpy(header_->host, host, sizeof host);
   describe_process();
@@ -150,7 +150,7 @@ bool Recording::make_ring(const char** why) {
   return made;
 }
 
-std::uint64_t Recording::begin(const Entry& entry) {
+std::uint64_t Recording::begin(const NewRecord& entry) {
   Record* ring = ring_.load(std::memory_order_acquire);
   if (!ring) return 0;
   const std::uint64_t start = now_ns();

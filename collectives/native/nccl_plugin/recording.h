@@ -18,7 +18,7 @@ inline std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
 }
 
 // What an event says besides its times.
-struct Entry {
+struct NewRecord {
   Kind kind;
   std::uint8_t flags = 0, function = kNone, dtype = kNone, algorithm = kNone, protocol = kNone,
                channels = 0, communicator = kNone;
@@ -35,7 +35,7 @@ class Recording {
   bool make_ring(const char** why);
 
   // Lock-free, without allocation. The record's number, 0 if it was refused.
-  std::uint64_t begin(const Entry& entry);
+  std::uint64_t begin(const NewRecord& entry);
   void end(std::uint64_t number);
   // The record of that number, null if it was overwritten.
   Record* find(std::uint64_t number);
@@ -44,16 +44,16 @@ class Recording {
   std::uint8_t open_communicator();
   void mark_clocks();
 
-  Header& header() { return *header_; }
+  FileHeader& header() { return *header_; }
   Tables& tables() { return *tables_; }
-  Communicator& communicator(std::uint8_t slot) { return tables_->communicators[slot]; }
+  RecordedCommunicator& communicator(std::uint8_t slot) { return tables_->communicators[slot]; }
 
  private:
   bool open(const char* folder, const char** why);
   void describe_process();
 
   int fd_ = -1;
-  Header* header_ = nullptr;
+  FileHeader* header_ = nullptr;
   Tables* tables_ = nullptr;
   std::atomic<Record*> ring_{nullptr};
   std::uint64_t capacity_ = 0;

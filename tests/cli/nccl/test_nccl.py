@@ -18,7 +18,7 @@ from tests.topo.jobs.recordings.writer import job, write
 
 from railgauge.collectives.nccl_plugin import plugin_path
 from railgauge.topo.jobs.recordings.job import read_job
-from railgauge.topo.jobs.recordings.layout import Kind, Level
+from railgauge.topo.jobs.recordings.layout import Kind, RecordingLevel
 
 PLAYER = str(Path(__file__).parents[2] / "topo/jobs/recordings/player.py")
 
@@ -35,7 +35,7 @@ def played(tmp_path, *arguments, level="net", options=(), rank=0):
 def test_each_version_of_the_plugin_records_what_is_played(tmp_path, api):
     job = played(tmp_path, api, 1, 2, 3)
     (recording,) = job.recordings
-    assert (recording.profiler, recording.level, recording.lost) == (api, Level.NET, 0)
+    assert (recording.profiler, recording.level, recording.lost) == (api, RecordingLevel.NET, 0)
     (communicator,) = job.communicators()
     assert (communicator.id, communicator.name) == ("0xabc", "tp")
     (operations,) = communicator.ranks.values()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `nccl report` finds in the recordings of a job that ran with stock NCCL."""
 
-from railgauge.topo.findings.card import INFO, UNKNOWN, WARN, Card
+from railgauge.topo.findings.card import INFO, WARN, Card
 
 OF_RECORDINGS = ("recordings of librailgauge-nccl-plugin.so",)
 
 RANK_LATE = Card(
     id="rank-late",
-    title="A rank comes to most collectives after the others, which wait for it",
+    title="A rank reaches most collectives after the others, which wait for it",
     levels=(WARN,),
     about=(
         "Collectives are barriers: all ranks wait until the last one has come. Where one rank causes most of the "
@@ -65,8 +65,8 @@ NIC_SLOW = Card(
     sure="railgauge cluster link -w NODES",
     reads=OF_RECORDINGS,
 )
-CHOICE_DIFFERS = Card(
-    id="choice-differs",
+ALGORITHM_DIFFERS = Card(
+    id="algorithm-differs",
     title="NCCL chose another algorithm, protocol or number of channels than forecast for this machine",
     levels=(INFO,),
     about=(
@@ -80,7 +80,7 @@ CHOICE_DIFFERS = Card(
 RECORDS_LOST = Card(
     id="records-lost",
     title="The recording has no room for all operations; the newest are kept",
-    levels=(INFO, UNKNOWN),
+    levels=(INFO,),
     about="A recording is bounded. What the report counts is that of the records that are left.",
     remedy="more room (--mib), a lower --level, or --every N",
     reads=OF_RECORDINGS,

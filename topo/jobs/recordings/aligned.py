@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from railgauge.topo.jobs.recordings.job import JobCommunicator
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.operations import RankOperations
 from railgauge.topo.jobs.recordings.recording import Array
 
@@ -69,7 +69,7 @@ class Aligned:
         return found
 
 
-def aligned(communicator: JobCommunicator) -> Aligned | None:
+def aligned(communicator: CommunicatorRanks) -> Aligned | None:
     """The operations that all recorded ranks have; None for fewer than two ranks, or none in common."""
     ranks = {rank: one for rank, one in communicator.ranks.items() if one.collectives.size}
     if len(ranks) < 2:

@@ -5,10 +5,9 @@ import time
 
 import numpy as np
 
-from railgauge.topo.jobs.hang.model import Call, JobState, State, Status, Track
-from railgauge.topo.jobs.hang.model import JobCommunicator as HangCommunicator
-from railgauge.topo.jobs.recordings.job import Job
-from railgauge.topo.jobs.recordings.layout import Kind, Level
+from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
+from railgauge.topo.jobs.recordings.job import RecordedJob
+from railgauge.topo.jobs.recordings.layout import Kind, RecordingLevel
 from railgauge.topo.jobs.recordings.operations import RankOperations, operations_of
 from railgauge.topo.jobs.recordings.recording import Array, Recording
 from railgauge.topo.jobs.recordings.usage import nccl_type
@@ -19,7 +18,7 @@ KEPT = 4096
 ROOTED = ("Broadcast", "Reduce", "Gather", "Scatter")
 
 
-def job_state(job: Job) -> JobState:
+def job_state(job: RecordedJob) -> JobState:
     """What all recordings of a job say."""
     scene = JobState()
     for recording in job.recordings:
@@ -40,7 +39,7 @@ def _put(scene: JobState, of: RankOperations) -> None:
     told, recording = of.communicator, of.recording
     size = told.size if told.size > 0 else None
     comm = scene.communicator(
-        f"recording {told.id}", SOURCE, HangCommunicator(told.id, about=told.name, size=size, at_least=told.rank + 1)
+        f"recording {told.id}", SOURCE, JobCommunicator(told.id, about=told.name, size=size, at_least=told.rank + 1)
     )
     comm.at_least = max(comm.at_least, told.rank + 1)
     comm.nodes[told.rank] = recording.host
@@ -56,14 +55,14 @@ def _put(scene: JobState, of: RankOperations) -> None:
 
 
 def completed_of(of: RankOperations, numbered: Array, entered: int) -> int | None:
-    """The number of the last collective that is over; None where the recording does not tell.
+    """The number of the last collective that is over; None where the recording does not show it.
 
-    A communicator's collectives end in their order on one stream, so the last end tells of those before it.
+    A communicator's collectives end in their order on one stream, so with the last end all before it are over.
     """
     stuck = numbered[numbered["open"] > 0]
     if stuck.size:
         return int(stuck["number"].min()) - 1
-    if of.recording.level < Level.CHANNEL or of.recording.every > 1 or not numbered.size:
+    if of.recording.level < RecordingLevel.CHANNEL or of.recording.every > 1 or not numbered.size:
         return None
     over = numbered[numbered["seen"] > 0]
     if not over.size or np.any(numbered["kind"] == Kind.COPY_ENGINE):

@@ -7,7 +7,7 @@ from functools import cache
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import Error, UsageError
 from railgauge.topo.jobs.bill.placement import Placement, machine_of, placement
-from railgauge.topo.jobs.recordings.job import JobCommunicator
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.usage import UsageRow
 from railgauge.topo.jobs.traces.trace import TracedGroup
 from railgauge.topo.machine import Machine
@@ -36,7 +36,7 @@ class JobForecasts:
         self._plan = cache(self._planned)
         self._bound = cache(self._bounded)
 
-    def of(self, communicator: JobCommunicator, row: UsageRow) -> Forecasted | None:
+    def of(self, communicator: CommunicatorRanks, row: UsageRow) -> Forecasted | None:
         """The forecast of a row; None for messages and unknown types. Error if the machine cannot have made it."""
         if row.collective is None or not row.bytes or row.collective.in_pairs or communicator.size < 2:
             return None
@@ -46,7 +46,7 @@ class JobForecasts:
         found = forecast(plan, row.collective, [row.bytes], read_allowed(dict(settings)), nccl_rows).rows[0]
         return Forecasted(row=found, bound_gb_per_s=self._bound(where, row.collective))
 
-    def nics(self, communicator: JobCommunicator, rank: int, channel: int) -> tuple[str, ...]:
+    def nics(self, communicator: CommunicatorRanks, rank: int, channel: int) -> tuple[str, ...]:
         """The NICs of a channel by its plan, by name; () for one node, or if it has none."""
         from railgauge.topo.nccl.graph.ends import names_of
 
@@ -58,7 +58,7 @@ class JobForecasts:
         nets = channels[channel % len(channels)].nets if channels else ()
         return tuple(dict.fromkeys(names_of(net)[-1] for net in plan.system.nets if net.dev in nets))
 
-    def _place(self, communicator: JobCommunicator) -> Placement:
+    def _place(self, communicator: CommunicatorRanks) -> Placement:
         per_node = len(self._machine.system.gpus)
         if not per_node:
             raise UsageError("the machine has no GPU")
@@ -81,12 +81,12 @@ class JobForecasts:
         return graph.bound.gb_per_s if graph.bound else None
 
 
-def settings_of(communicator: JobCommunicator) -> tuple[tuple[str, str], ...]:
+def settings_of(communicator: CommunicatorRanks) -> tuple[tuple[str, str], ...]:
     """The settings of NCCL that its first rank read; () if its NCCL does not tell them."""
     first = communicator.ranks[min(communicator.ranks)].recording
     known = {one.name: one.value for one in first.variables or () if one.value}
     return tuple(sorted((name, value) for name, value in known.items() if value is not None))
 
 
-def _nccl(communicator: JobCommunicator) -> str:
+def _nccl(communicator: CommunicatorRanks) -> str:
     return communicator.ranks[min(communicator.ranks)].recording.nccl

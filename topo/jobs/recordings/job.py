@@ -22,7 +22,7 @@ NOTHING = "no recording of `railgauge nccl`: run the job with `railgauge nccl ru
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobCommunicator:
+class CommunicatorRanks:
     """A communicator by its ranks; size: of all of them, or how many are known where NCCL does not tell it."""
 
     id: str
@@ -42,7 +42,7 @@ class JobCommunicator:
 
 
 @dataclass(slots=True)
-class Job:
+class RecordedJob:
     """All recordings of a job."""
 
     recordings: list[Recording] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Job:
         """Records that are lost, of all processes."""
         return sum(one.lost for one in self.recordings)
 
-    def communicators(self) -> list[JobCommunicator]:
+    def communicators(self) -> list[CommunicatorRanks]:
         """Those of which a rank is known, the largest first."""
         by_hash: dict[int, dict[int, RankOperations]] = {}
         for recording in self.recordings:
@@ -63,18 +63,18 @@ class Job:
         for ranks in by_hash.values():
             first = ranks[min(ranks)].communicator
             size = max(*(one.communicator.size for one in ranks.values()), max(ranks) + 1)
-            found.append(JobCommunicator(id=first.id, name=first.name, size=size, ranks=dict(sorted(ranks.items()))))
+            found.append(CommunicatorRanks(id=first.id, name=first.name, size=size, ranks=dict(sorted(ranks.items()))))
         return sorted(found, key=lambda one: (-one.size, one.id))
 
 
-def read_job(paths: Iterable[str], notice: Callable[[str], None] = lambda _: None) -> Job:
+def read_job(paths: Iterable[str], notice: Callable[[str], None] = lambda _: None) -> RecordedJob:
     """The recordings in files, folders and archives; other files of a folder are left out.
 
     Raises:
         InputError: a file that was named is none or damaged, or there is no recording at all.
     """
     given = list(paths)
-    job = Job()
+    job = RecordedJob()
     for name in named_files(given):
         try:
             found = list(recordings_in(plain(blocks(name, notice), name), name))

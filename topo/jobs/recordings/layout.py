@@ -96,7 +96,7 @@ class Flag(IntEnum):
     FOREIGN_PARENT = 4
 
 
-class Level(IntEnum):
+class RecordingLevel(IntEnum):
     """How much is recorded; each has all of those before."""
 
     CALL = 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from railgauge.topo.jobs.recordings.layout import DURATION, Flag, Kind, Level
+from railgauge.topo.jobs.recordings.layout import DURATION, Flag, Kind, RecordingLevel
 from railgauge.topo.jobs.recordings.recording import Array, RecordedCommunicator, Recording
 
 OPERATION = np.dtype(
@@ -55,11 +55,6 @@ class RankOperations:
         """In the communicator."""
         return self.communicator.rank
 
-    @property
-    def knows_ends(self) -> bool:
-        """Whether the ends of all its collectives were recorded."""
-        return self.recording.level >= Level.CHANNEL and self.recording.every == 1 and bool(self.collectives.size)
-
     def name(self, operation: Array) -> str:
         """The function of a collective, in NCCL's word."""
         return self.recording.named(0, int(operation["function"]))
@@ -70,7 +65,7 @@ def operations_of(recording: Recording) -> list[RankOperations]:
     records = recording.records
     kind = records["kind"]
     collectives = records[(kind == Kind.COLLECTIVE) | (kind == Kind.COPY_ENGINE)]
-    if not collectives.size and recording.level is Level.CALL:
+    if not collectives.size and recording.level is RecordingLevel.CALL:
         calls = records[kind == Kind.CALL]
         between = [code for code, name in enumerate(recording.names[0]) if name in BETWEEN_PEERS]
         collectives = calls[~np.isin(calls["function"], between)]
@@ -144,7 +139,7 @@ def _places(sorted_numbers: Array, numbers: Array) -> tuple[Array, Array]:
 
 def _numbered(collectives: Array, recording: Recording) -> Array:
     """Calls have no numbers of NCCL's: theirs are those of their order, if none is lost."""
-    if recording.level is Level.CALL and not recording.lost and not collectives["number"].any():
+    if recording.level is RecordingLevel.CALL and not recording.lost and not collectives["number"].any():
         counted = collectives.copy()
         counted["number"] = np.where(counted["captured"], 0, np.cumsum(~counted["captured"]))
         return counted

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.jobs.recordings import layout
-from railgauge.topo.jobs.recordings.layout import Level
+from railgauge.topo.jobs.recordings.layout import RecordingLevel
 from railgauge.topo.jobs.recordings.magic import is_recording
 from railgauge.topo.values.printable import one_line
 
@@ -60,7 +60,7 @@ class Recording:
     """A process of a job. nccl: "" if unknown. lost: records that newer ones replaced, or that were refused.
 
     variables: None if its NCCL has no environment plugins. records: of layout.RECORD, by their numbers; times in ns of
-    the host's monotonic clock, which `offset_ns` turns into Unix time. job_rank: -1 if no launcher told it.
+    the host's monotonic clock, which `offset_ns` turns into Unix time. job_rank: -1 if no launcher has set it.
     """
 
     path: str
@@ -70,7 +70,7 @@ class Recording:
     program: str
     nccl: str
     profiler: int
-    level: Level
+    level: RecordingLevel
     every: int
     lost: int
     job_rank: int
@@ -101,7 +101,7 @@ def parse_recording(data: bytes, path: str) -> Recording:
     if header["version"] != layout.VERSION:
         raise InputError(f"a recording of version {header['version']}: this railgauge reads {layout.VERSION}", path)
     expected = layout.RING_OFFSET, layout.RECORD.itemsize
-    if (header["ring_offset"], header["record_bytes"]) != expected or not 1 <= header["level"] <= max(Level):
+    if (header["ring_offset"], header["record_bytes"]) != expected or not 1 <= header["level"] <= max(RecordingLevel):
         raise InputError("damaged header of a recording", path)
     records, lost = _records(data, header)
     return Recording(
@@ -112,7 +112,7 @@ def parse_recording(data: bytes, path: str) -> Recording:
         program=_text(header["program"]),
         nccl=_release(int(header["nccl"])),
         profiler=int(header["profiler"]),
-        level=Level(int(header["level"])),
+        level=RecordingLevel(int(header["level"])),
         every=max(1, int(header["every"])),
         lost=lost,
         job_rank=_rank(header["job_rank"]),

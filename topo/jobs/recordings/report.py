@@ -9,8 +9,8 @@ import numpy as np
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.hang import OPERATION_MISMATCH
 from railgauge.topo.findings.cards.recordings import (
+    ALGORITHM_DIFFERS,
     CHANNEL_SLOW,
-    CHOICE_DIFFERS,
     NIC_SLOW,
     OPERATION_SLOW,
     RANK_LATE,
@@ -23,11 +23,11 @@ from railgauge.topo.jobs.judge.judge import GOOD
 from railgauge.topo.jobs.recordings.aligned import Aligned, aligned
 from railgauge.topo.jobs.recordings.evidence import job_state
 from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts
-from railgauge.topo.jobs.recordings.job import Job, JobCommunicator
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.lateness import RankLateness, lateness
 from railgauge.topo.jobs.recordings.slow_channels import SlowChannel, slow_channels
 from railgauge.topo.jobs.recordings.slow_sends import Sends, SlowSends, all_sends, slow_sends
-from railgauge.topo.jobs.recordings.usage import Choice, UsageRow, usage
+from railgauge.topo.jobs.recordings.usage import NcclChoice, UsageRow, usage
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.predict.comparison import size_text
@@ -50,7 +50,7 @@ class ReportRow:
 class CommunicatorReport:
     """One communicator. times: None if fewer than two ranks were recorded."""
 
-    communicator: JobCommunicator
+    communicator: CommunicatorRanks
     rows: tuple[ReportRow, ...]
     times: Aligned | None
     lateness: tuple[RankLateness, ...]
@@ -63,7 +63,7 @@ class CommunicatorReport:
 class JobReport:
     """A job. why_no_forecast: "" with one. hang: what its ranks wait for; runs: it was recorded until now."""
 
-    job: Job
+    job: RecordedJob
     communicators: tuple[CommunicatorReport, ...]
     hang: HangVerdict
     runs: bool
@@ -71,7 +71,7 @@ class JobReport:
     findings: tuple[Finding, ...]
 
 
-def report(job: Job, machine: Machine | None = None, now_s: float | None = None) -> JobReport:
+def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None = None) -> JobReport:
     """The report; `machine`: what each host is. now_s: Unix time, None if the recordings are not those of now."""
     forecasts = JobForecasts(machine) if machine else None
     why = "" if machine else "no machine: --from MACHINE gives a forecast"
@@ -98,13 +98,13 @@ def report(job: Job, machine: Machine | None = None, now_s: float | None = None)
 ORDER = (Level.FAIL, Level.WARN, Level.UNKNOWN, Level.INFO, Level.PASS)
 
 
-def _newest_s(job: Job) -> float:
+def _newest_s(job: RecordedJob) -> float:
     """Unix time of the newest record."""
     newest = [int(one.records["start_ns"].max()) + one.offset_ns for one in job.recordings if one.records.size]
     return max(newest, default=0) / 1e9
 
 
-def _communicator(one: JobCommunicator, forecasts: JobForecasts | None) -> tuple[CommunicatorReport, str]:
+def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tuple[CommunicatorReport, str]:
     times, why, rows = aligned(one), "", []
     for row in usage(one, times):
         beside = None
@@ -244,7 +244,7 @@ def _differs(part: CommunicatorReport) -> Finding | None:
     for row in part.rows:
         if row.forecast and row.used.choices and not same_choice(row.used.choices[0][0], row.forecast):
             planned = row.forecast.row
-            expected = Choice(planned.algorithm.upper(), planned.protocol.upper(), planned.channels)
+            expected = NcclChoice(planned.algorithm.upper(), planned.protocol.upper(), planned.channels)
             different.append((row, expected))
     if not different:
         return None
@@ -254,10 +254,10 @@ def _differs(part: CommunicatorReport) -> Finding | None:
         f"{row.used.function} of {size_text(row.used.bytes)}: {row.used.choices[0][0].text}; the forecast has "
         f"{expected.text}{more}"
     )
-    return CHOICE_DIFFERS.finding(Level.INFO, part.communicator.title, message, evidence={"rows": len(different)})
+    return ALGORITHM_DIFFERS.finding(Level.INFO, part.communicator.title, message, evidence={"rows": len(different)})
 
 
-def same_choice(choice: Choice, beside: Forecasted) -> bool:
+def same_choice(choice: NcclChoice, beside: Forecasted) -> bool:
     """Whether NCCL chose what the forecast has; the number of channels counts where it is known."""
     planned = beside.row
     same = (
@@ -266,7 +266,7 @@ def same_choice(choice: Choice, beside: Forecasted) -> bool:
     return same and choice.channels in (0, planned.channels)
 
 
-def _lost(job: Job) -> Iterator[Finding]:
+def _lost(job: RecordedJob) -> Iterator[Finding]:
     short = [one for one in job.recordings if one.lost]
     if short:
         records = sum(one.lost for one in short)

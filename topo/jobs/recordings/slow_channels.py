@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from railgauge.topo.jobs.recordings.aligned import Aligned
-from railgauge.topo.jobs.recordings.job import JobCommunicator
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.layout import Kind
 from railgauge.topo.jobs.recordings.operations import RankOperations, ended_ns
 from railgauge.topo.jobs.recordings.recording import Array
@@ -27,7 +27,7 @@ class SlowChannel:
     operations: int
 
 
-def slow_channels(communicator: JobCommunicator, times: Aligned | None) -> list[SlowChannel]:
+def slow_channels(communicator: CommunicatorRanks, times: Aligned | None) -> list[SlowChannel]:
     """The slow channels of a communicator, the worst first."""
     by_channel: dict[int, list[tuple[int, float, int]]] = {}
     for rank, one in communicator.ranks.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from railgauge.topo.jobs.recordings.job import JobCommunicator
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.layout import Flag, Kind
 from railgauge.topo.jobs.recordings.operations import RankOperations, ended_ns
 from railgauge.topo.jobs.recordings.recording import Array
@@ -43,7 +43,7 @@ class SlowSends:
     others_gb_per_s: float
 
 
-def all_sends(communicator: JobCommunicator) -> list[Sends]:
+def all_sends(communicator: CommunicatorRanks) -> list[Sends]:
     """By rank, channel and peer."""
     return [sends for rank, one in communicator.ranks.items() for sends in _of_rank(rank, one)]
 

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.jobs.recordings.job import Job
+from railgauge.topo.jobs.recordings.job import RecordedJob
 from railgauge.topo.jobs.recordings.operations import BETWEEN_PEERS, RankOperations
 from railgauge.topo.jobs.recordings.recording import Array
 from railgauge.topo.jobs.recordings.usage import elements, nccl_type
@@ -15,7 +15,7 @@ KIND = "recording of NCCL"
 CAPTURED = "in a CUDA graph, of which NCCL does not report all runs"
 
 
-def put_job(trace: Trace, job: Job) -> None:
+def put_job(trace: Trace, job: RecordedJob) -> None:
     """Add the operations of a job's recordings to a trace, of all ranks in the order of their calls."""
     communicators = job.communicators()
     if not communicators:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from railgauge.topo.jobs.recordings.aligned import Aligned
-from railgauge.topo.jobs.recordings.job import JobCommunicator
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.operations import RankOperations
 from railgauge.topo.jobs.recordings.recording import Array
 from railgauge.topo.jobs.traces.names import DTYPE_BYTES, Message, NoData, collective_of, dtype_of
@@ -19,7 +19,7 @@ WHOLE = ("AllReduce", "Broadcast", "Reduce", "Send", "Recv")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Choice:
+class NcclChoice:
     """What NCCL chose, in its own words; channels 0: unknown."""
 
     algorithm: str
@@ -45,7 +45,7 @@ class UsageRow:
     bytes: int
     count: int
     captured: int
-    choices: tuple[tuple[Choice, int], ...]
+    choices: tuple[tuple[NcclChoice, int], ...]
     took_us: float | None
     ranks: int
 
@@ -57,7 +57,7 @@ class UsageRow:
         return self.bytes / self.took_us / 1e3 * self.collective.factor(self.ranks)
 
 
-def usage(communicator: JobCommunicator, times: Aligned | None) -> list[UsageRow]:
+def usage(communicator: CommunicatorRanks, times: Aligned | None) -> list[UsageRow]:
     """By function, type and size, in that order."""
     fullest = max(communicator.ranks.values(), key=lambda one: one.collectives.size)
     rows = [
@@ -89,13 +89,13 @@ def _alike(records: Array, fields: tuple[str, ...]) -> Iterator[Array]:
         yield records[group == number]
 
 
-def _row(communicator: JobCommunicator, of: RankOperations, same: Array, times: Aligned | None) -> UsageRow:
+def _row(communicator: CommunicatorRanks, of: RankOperations, same: Array, times: Aligned | None) -> UsageRow:
     recording, first = of.recording, same[0]
     function, dtype = recording.named(0, first["function"]), recording.named(1, first["dtype"])
     known = nccl_type(dtype)
     kind = collective_of(function)
     choices = Counter(
-        Choice(recording.named(2, one["algorithm"]), recording.named(3, one["protocol"]), int(one["channels"]))
+        NcclChoice(recording.named(2, one["algorithm"]), recording.named(3, one["protocol"]), int(one["channels"]))
         for one in same
     )
     took = times.took_ns if times else None
@@ -114,7 +114,7 @@ def _row(communicator: JobCommunicator, of: RankOperations, same: Array, times: 
     )
 
 
-def _messages(communicator: JobCommunicator) -> Iterator[UsageRow]:
+def _messages(communicator: CommunicatorRanks) -> Iterator[UsageRow]:
     counts: Counter[tuple[str, str, int]] = Counter()
     for one in communicator.ranks.values():
         for same in _alike(one.messages, ("function", "dtype", "a")):

@@ -6,7 +6,7 @@ from tests.topo.jobs.recordings.writer import HASH, MS, RankFile, job, write
 from railgauge.topo.findings.cards.hang import OPERATION_MISMATCH, OPERATION_STUCK, RANK_BEHIND
 from railgauge.topo.jobs.hang.sources import Sources
 from railgauge.topo.jobs.hang.verdict import verdict
-from railgauge.topo.jobs.recordings.layout import Level
+from railgauge.topo.jobs.recordings.layout import RecordingLevel
 from railgauge.topo.jobs.traces.merge import merged
 from railgauge.topo.jobs.traces.read import read_trace
 from railgauge.topo.nccl.settings.algorithm import Collective
@@ -36,7 +36,7 @@ def test_a_rank_that_has_not_called_is_behind(tmp_path):
 
 
 def test_calls_alone_show_it_too(tmp_path):
-    files = job(size=2, operations=5, level=Level.OP, kernels=False)
+    files = job(size=2, operations=5, level=RecordingLevel.OP, kernels=False)
     files[0].collective(900 * MS, 0, 0, kernels=False)
     assert [one.id for one in judged(files, tmp_path).findings] == [RANK_BEHIND.id]
 
@@ -50,7 +50,7 @@ def test_an_operation_that_nobody_leaves_is_stuck(tmp_path):
 
 
 def test_different_operations_of_one_number_are_a_mismatch(tmp_path):
-    files = job(size=3, operations=5, level=Level.OP, kernels=False)
+    files = job(size=3, operations=5, level=RecordingLevel.OP, kernels=False)
     for file, function in zip(files, ("AllReduce", "AllReduce", "AllGather"), strict=True):
         file.collective(900 * MS, 0, 0, function=function, kernels=False)
     ids = [one.id for one in judged(files, tmp_path).findings]

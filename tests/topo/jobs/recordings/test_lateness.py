@@ -7,7 +7,7 @@ from tests.topo.jobs.recordings.writer import MS, UNIX_NS, job, write
 from railgauge.topo.jobs.recordings.aligned import Clock, aligned
 from railgauge.topo.jobs.recordings.job import read_job
 from railgauge.topo.jobs.recordings.lateness import lateness
-from railgauge.topo.jobs.recordings.layout import Level
+from railgauge.topo.jobs.recordings.layout import RecordingLevel
 
 
 def of(files, tmp_path):
@@ -20,9 +20,9 @@ def late_ranks(found):
     return [one.rank for one in found if one.is_late]
 
 
-@pytest.mark.parametrize(("level", "clock"), [(Level.CHANNEL, Clock.GPU), (Level.OP, Clock.CALLS)])
+@pytest.mark.parametrize(("level", "clock"), [(RecordingLevel.CHANNEL, Clock.GPU), (RecordingLevel.OP, Clock.CALLS)])
 def test_a_rank_that_comes_20_ms_late_is_named(tmp_path, level, clock):
-    times, found = of(job(late=1, level=level, kernels=level is Level.CHANNEL), tmp_path)
+    times, found = of(job(late=1, level=level, kernels=level is RecordingLevel.CHANNEL), tmp_path)
     assert times.clock is clock
     assert late_ranks(found) == [1]
     assert found[1].times == 20
@@ -46,7 +46,7 @@ def test_hosts_without_ends_are_compared_by_their_wall_clocks(tmp_path):
     def host(rank):  # booted at other times
         return {"host": f"n{rank}", "boot_id": f"b{rank}", "monotonic_ns": 0, "realtime_ns": UNIX_NS - rank * 0}
 
-    times, found = of(job(late=0, level=Level.OP, kernels=False, every_host=host), tmp_path)
+    times, found = of(job(late=0, level=RecordingLevel.OP, kernels=False, every_host=host), tmp_path)
     assert times.clock is Clock.WALL
     assert late_ranks(found) == [0]
 

@@ -6,15 +6,15 @@ from tests.topo.jobs.recordings.writer import MS, UNIX_NS, RankFile, job, write
 
 from railgauge.topo.findings.cards.hang import OPERATION_MISMATCH, RANK_BEHIND
 from railgauge.topo.findings.cards.recordings import (
+    ALGORITHM_DIFFERS,
     CHANNEL_SLOW,
-    CHOICE_DIFFERS,
     NIC_SLOW,
     OPERATION_SLOW,
     RANK_LATE,
     RECORDS_LOST,
 )
 from railgauge.topo.jobs.recordings.job import read_job
-from railgauge.topo.jobs.recordings.layout import Level
+from railgauge.topo.jobs.recordings.layout import RecordingLevel
 from railgauge.topo.jobs.recordings.report import report
 from railgauge.topo.machine import load_machine
 
@@ -56,7 +56,7 @@ def test_channels_of_short_operations_say_nothing(tmp_path):
 
 
 def sends(slow_rank, slow_ns=300_000):
-    files = [RankFile(rank, 4, level=Level.NET, host=f"n{rank}", boot_id=f"b{rank}") for rank in range(4)]
+    files = [RankFile(rank, 4, level=RecordingLevel.NET, host=f"n{rank}", boot_id=f"b{rank}") for rank in range(4)]
     for number in range(1, 11):
         for file in files:
             op = file.collective(number * 50 * MS, number * 50 * MS + 1000, number * 50 * MS + MS)
@@ -94,7 +94,7 @@ def test_slow_sends_are_put_on_the_topology(tmp_path):
 
 def test_operations_are_held_against_the_forecast(tmp_path):
     found = of(job(size=4), tmp_path, "@h200x4")
-    assert ids(found) == [OPERATION_SLOW.id, CHOICE_DIFFERS.id]
+    assert ids(found) == [OPERATION_SLOW.id, ALGORITHM_DIFFERS.id]
     (row,) = found.communicators[0].rows
     assert row.forecast.row.channels == 24
     assert row.forecast.bound_gb_per_s == pytest.approx(370.8)
@@ -114,7 +114,7 @@ def test_more_ranks_than_gpus_give_no_forecast(tmp_path):
 
 
 def test_mismatched_operations_are_named_by_their_number(tmp_path):
-    files = job(size=3, operations=5, level=Level.OP, kernels=False)
+    files = job(size=3, operations=5, level=RecordingLevel.OP, kernels=False)
     for file, function in zip(files, ("AllReduce", "AllReduce", "AllGather"), strict=True):
         file.collective(900 * MS, 0, 0, function=function, kernels=False)
     (finding,) = of(files, tmp_path).findings

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from railgauge.topo.jobs.recordings import layout
-from railgauge.topo.jobs.recordings.layout import Flag, Kind, Level
+from railgauge.topo.jobs.recordings.layout import Flag, Kind, RecordingLevel
 from railgauge.topo.jobs.recordings.magic import MAGIC
 
 MS = 1_000_000
@@ -24,7 +24,7 @@ NAMES = (
 class RankFile:
     """The recording of one rank: `add` appends records, `write` makes the file."""
 
-    def __init__(self, rank, size, *, level=Level.CHANNEL, host="node1", boot_id="b1", pid=None, **header):
+    def __init__(self, rank, size, *, level=RecordingLevel.CHANNEL, host="node1", boot_id="b1", pid=None, **header):
         self.rank, self.size = rank, size
         self.header = {
             "level": level, "host": host, "boot_id": boot_id, "pid": pid or 100 + rank, "every": 1, "nccl": 22809,
