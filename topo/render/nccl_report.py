@@ -19,7 +19,7 @@ from railgauge.topo.render.wrapping import fitting
 MOST_ROWS, MOST_COMMUNICATORS, MOST_RANKS = 24, 8, 8
 """Lines of a table, tables, and ranks that are shown; the JSON document has all."""
 HEAD = ("operation", "size", "type", "count", "algorithm", "us", "busbw", "forecast", "bound")
-LATE_HEAD = ("rank", "host", "came last", "typical ms", "most ms", "costs")
+LATE_HEAD = ("rank", "host", "waited for", "typical ms", "most ms", "costs")
 
 
 def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
@@ -93,7 +93,7 @@ def _usage(row: ReportRow) -> tuple[str, ...]:
 
 
 def lateness_table(part: CommunicatorReport, most: int = MOST_RANKS) -> list[tuple[str, ...]]:
-    """Who came last how often, the costliest first, with a head."""
+    """Who was waited for how often, the costliest first, with a head."""
     ordered = sorted(part.lateness, key=lambda one: (-one.share, one.rank))
     return [LATE_HEAD, *(_late(part, one) for one in ordered[:most])]
 
@@ -192,7 +192,7 @@ def _communicator(part: CommunicatorReport) -> dict[str, Any]:
         "lateness": [
             {
                 "rank": late.rank,
-                "times_last": late.times,
+                "waits": late.times,
                 "operations": late.operations,
                 "typical_ms": late.typical_ns / 1e6,
                 "most_ms": late.most_ns / 1e6,

@@ -176,7 +176,7 @@ def test_log_explain_reports_recordings(tmp_path):
     write(job(late=1), tmp_path)
     done = in_process("log", "explain", str(tmp_path))
     assert done.returncode == 1
-    assert "rank 1 (node1 process 101) came last" in done.stdout
+    assert "the others wait for rank 1 (node1 process 101)" in done.stdout
 
 
 def test_hostile_names_stay_on_their_line(tmp_path):

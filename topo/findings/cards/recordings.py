@@ -7,11 +7,12 @@ OF_RECORDINGS = ("recordings of librailgauge-nccl-plugin.so",)
 
 RANK_LATE = Card(
     id="rank-late",
-    title="A rank reaches most collectives after the others, which wait for it",
-    levels=(WARN,),
+    title="A rank reaches collectives after the others, which wait for it",
+    levels=(INFO, WARN),
     about=(
         "Collectives are barriers: all ranks wait until the last one has come. Where one rank causes most of the "
-        "waiting, the network is not slow; that rank is. Clocks are aligned by the ends of the collectives."
+        "waiting, the network is not slow; that rank is. Clocks are aligned by the ends of the collectives. INFO where "
+        "only calls were recorded: a program that runs ahead of its GPU may call late without harm."
     ),
     effect="the whole job runs at the speed of that rank",
     remedy=(

@@ -10,7 +10,7 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.named_files import named_files
@@ -28,6 +28,9 @@ from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
 from railgauge.topo.jobs.hang.stacks import Stacks
 from railgauge.topo.jobs.recordings.magic import is_recording
+
+if TYPE_CHECKING:
+    from railgauge.topo.jobs.recordings.recording import Recording
 
 JSON = re.compile(rb'\s*\{\s*"')
 KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
@@ -54,6 +57,7 @@ class Sources:
         self._flight_dumps = FlightDumps(self.scene)
         self._looks = Looks(self.scene)
         self._stacks = Stacks(self.scene)
+        self._recordings: list[Recording] = []
         self._errors: list[InputError] = []
         self._unknown: list[str] = []
         self._read = 0
@@ -78,6 +82,8 @@ class Sources:
             raise self._errors[0] if self._errors else InputError(NOTHING, path)
         self._flight_dumps.close()
         self._log.put(self.scene)
+        if self._recordings:
+            self._put_recordings()
         return self.scene
 
     def _guarded(self, read: Callable[[Iterator[bytes], str], None], content: Iterator[bytes], path: str) -> None:
@@ -117,12 +123,17 @@ class Sources:
             self._unknown.append(path)
 
     def _recording(self, content: Iterator[bytes], path: str) -> None:
-        from railgauge.topo.jobs.recordings.evidence import put_recording
         from railgauge.topo.jobs.recordings.job import whole_recording
         from railgauge.topo.jobs.recordings.recording import parse_recording
 
-        put_recording(self.scene, parse_recording(whole_recording(content, path), path))
+        self._recordings.append(parse_recording(whole_recording(content, path), path))
         self._read += 1
+
+    def _put_recordings(self) -> None:
+        from railgauge.topo.jobs.recordings.evidence import put_recordings
+        from railgauge.topo.jobs.recordings.job import RecordedJob
+
+        put_recordings(self.scene, RecordedJob(self._recordings))
 
     def _lines(self, content: Iterator[bytes], path: str) -> bool:
         """Read a log, which may have stacks in it."""

@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 
-from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
-from railgauge.topo.jobs.recordings.job import RecordedJob
+from railgauge.topo.jobs.hang.model import JOB, OWN, Call, JobCommunicator, JobState, State, Status, Track
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.layout import Kind, RecordingLevel
-from railgauge.topo.jobs.recordings.operations import RankOperations, operations_of
-from railgauge.topo.jobs.recordings.recording import Array, Recording
+from railgauge.topo.jobs.recordings.operations import RankOperations
+from railgauge.topo.jobs.recordings.recording import Array
 from railgauge.topo.jobs.recordings.usage import nccl_type
 
 SOURCE = "recording"
@@ -21,40 +21,67 @@ ROOTED = ("Broadcast", "Reduce", "Gather", "Scatter")
 def job_state(job: RecordedJob) -> JobState:
     """What all recordings of a job say."""
     scene = JobState()
-    for recording in job.recordings:
-        put_recording(scene, recording)
+    put_recordings(scene, job)
     return scene
 
 
-def put_recording(scene: JobState, recording: Recording) -> None:
-    """Add what a recording says to a scene."""
-    if recording.lost:
-        scene.note(f"{recording.title}: {recording.lost} records are lost, the oldest first")
-    for one in operations_of(recording):
-        if one.rank >= 0:
-            _put(scene, one)
+def put_recordings(scene: JobState, job: RecordedJob) -> None:
+    """Add what the recordings of a job say to a scene. Where the launcher's rank of every member is known, these are
+    the ranks, so that one that is behind in several communicators is seen to be one.
+    """
+    for recording in job.recordings:
+        if recording.lost:
+            scene.note(f"{recording.title}: {recording.lost} records are lost, the oldest first")
+    for communicator in job.communicators():
+        ranks = job_ranks(communicator)
+        comm = scene.communicator(
+            f"recording {communicator.id}",
+            SOURCE,
+            JobCommunicator(
+                communicator.id,
+                about=communicator.name,
+                numbering=JOB if ranks else OWN,
+                size=None if ranks else _size(communicator),
+                ranks=tuple(sorted(ranks.values())),
+                at_least=max(communicator.ranks) + 1,
+            ),
+        )
+        for rank, one in communicator.ranks.items():
+            _put(scene, comm, ranks.get(rank, rank), one)
 
 
-def _put(scene: JobState, of: RankOperations) -> None:
+def job_ranks(communicator: CommunicatorRanks) -> dict[int, int]:
+    """By rank of the communicator that of the job; {} unless it is known of all."""
+    found = {rank: one.recording.job_rank for rank, one in communicator.ranks.items() if one.recording.job_rank >= 0}
+    if all(found.get(rank) == rank for rank in communicator.ranks) and communicator.size == _world(communicator):
+        return {rank: rank for rank in range(communicator.size)}
+    return found if len(set(found.values())) == communicator.size else {}
+
+
+def _world(communicator: CommunicatorRanks) -> int:
+    return max(one.recording.job_size for one in communicator.ranks.values())
+
+
+def _size(communicator: CommunicatorRanks) -> int | None:
+    """None where NCCL does not report it."""
+    return communicator.size if any(one.communicator.size > 0 for one in communicator.ranks.values()) else None
+
+
+def _put(scene: JobState, comm: JobCommunicator, rank: int, of: RankOperations) -> None:
     told, recording = of.communicator, of.recording
-    size = told.size if told.size > 0 else None
-    comm = scene.communicator(
-        f"recording {told.id}", SOURCE, JobCommunicator(told.id, about=told.name, size=size, at_least=told.rank + 1)
-    )
-    comm.at_least = max(comm.at_least, told.rank + 1)
-    comm.nodes[told.rank] = recording.host
-    comm.status[told.rank] = Status.LEFT if told.is_finalized else Status.RUNNING
+    comm.nodes[rank] = recording.host
+    comm.status[rank] = Status.LEFT if told.is_finalized else Status.RUNNING
     numbered = of.collectives[of.collectives["number"] > 0]
     entered = max(int(numbered["number"].max(initial=0)), told.operations)
-    completed = completed_of(of, numbered, entered)
+    completed = completed_of(of, numbered)
     calls = {int(one["number"]): _call(of, one, completed) for one in numbered[-KEPT:]}
-    comm.lane().put(told.rank, Track(entered, completed, calls))
+    comm.lane().put(rank, Track(entered, completed, calls))
     for one in numbered[-1:]:
         if one["returned_ns"] == 0:
-            scene.note(f"{recording.title}: rank {told.rank} has not come back from its call of {of.name(one)}")
+            scene.note(f"{recording.title}: rank {rank} has not come back from its call of {of.name(one)}")
 
 
-def completed_of(of: RankOperations, numbered: Array, entered: int) -> int | None:
+def completed_of(of: RankOperations, numbered: Array) -> int | None:
     """The number of the last collective that is over; None where the recording does not show it.
 
     A communicator's collectives end in their order on one stream, so with the last end all before it are over.

@@ -6,19 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from railgauge.topo.jobs.recordings.aligned import Aligned
+from railgauge.topo.jobs.recordings.recording import Array
 
 FEWEST = 5
-"""Operations, below which nothing is said."""
+"""Waits for a rank, below which nothing is said."""
 LEADS, COSTS = 0.6, 0.05
-"""A rank is late if it causes that share of all waiting, and the waiting for it that share of the time."""
+"""A rank is late if it causes that share of all waiting, and the waiting for it takes that share of the time."""
 LEAST_NS = 20_000
 """Less than that is the jitter of launches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankLateness:
-    """How late one rank is. times: operations that it came last to. typical and most: in those, how long the others
-    waited for it. share: of the time between operations that this costs.
+    """How late one rank is. times: operations in which the others waited for it. typical: half of that waiting is in
+    waits of at least so long. share: of the time from the first begin to the last end, without the longest wait: one
+    alone, such as for a checkpoint, makes no rank late.
     """
 
     rank: int
@@ -33,28 +35,31 @@ class RankLateness:
 def lateness(of: Aligned) -> list[RankLateness]:
     """By rank, in their order."""
     last, margins = of.last, of.margins_ns
-    count = len(margins)
-    period = float(np.median(np.diff(of.began.max(axis=0)))) if count > 1 else 0.0
-    times = np.bincount(last, minlength=len(of.ranks))
-    typical = [float(np.median(margins[last == place])) if times[place] else 0.0 for place in range(len(of.ranks))]
-    caused = [float(number) * wait for number, wait in zip(times, typical, strict=True)]
+    until = of.began if of.ended is None else of.ended
+    span = float(until.max() - of.began.min()) if of.began.size else 0.0
+    waits = [np.sort(margins[(last == place) & (margins >= LEAST_NS)]) for place in range(len(of.ranks))]
+    caused = [float(some[:-1].sum()) for some in waits]
     total = sum(caused)
     found = []
-    for place, rank in enumerate(of.ranks):
-        share = min(1.0, caused[place] / (count * period)) if period > 0 else 0.0
+    for rank, some, time in zip(of.ranks, waits, caused, strict=True):
+        share = min(1.0, time / span) if span > 0 else 0.0
         found.append(
             RankLateness(
                 rank=rank,
-                times=int(times[place]),
-                operations=count,
-                typical_ns=typical[place],
-                most_ns=float(margins[last == place].max(initial=0.0)),
+                times=len(some),
+                operations=len(margins),
+                typical_ns=_half_of_time(some),
+                most_ns=float(some.max(initial=0.0)),
                 share=share,
-                is_late=count >= FEWEST
-                and typical[place] >= LEAST_NS
-                and 2 * int(times[place]) > count
-                and caused[place] >= LEADS * total
-                and share >= COSTS,
+                is_late=len(some) >= FEWEST and time >= LEADS * total and share >= COSTS,
             )
         )
     return found
+
+
+def _half_of_time(waits: Array) -> float:
+    """The wait from which on the longer ones have half of the time."""
+    if not waits.size:
+        return 0.0
+    passed = np.cumsum(waits)
+    return float(waits[np.searchsorted(passed, passed[-1] / 2)])

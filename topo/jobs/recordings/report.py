@@ -152,12 +152,17 @@ def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, machine:
 def _late(part: CommunicatorReport, late: RankLateness, machine: Machine | None) -> Finding:
     of = part.communicator.ranks[late.rank]
     where = f"{of.recording.title}" + (f", GPU {of.communicator.bus_id}" if of.communicator.bus_id else "")
-    clock = part.times.clock if part.times else ""
-    message = (
-        f"rank {late.rank} ({where}) came last to {late.times} of {late.operations} operations, typically "
-        f"{late.typical_ns / 1e6:.3g} ms after the others (most {late.most_ns / 1e6:.3g} ms; {clock})"
-        f"{explained(machine, (of.communicator.bus_id,))}"
-    )
+    times = part.times
+    by_calls = times is not None and times.ended is None
+    how = f"{late.times} of {late.operations} operations"
+    long = f"typically {late.typical_ns / 1e6:.3g} ms (most {late.most_ns / 1e6:.3g} ms"
+    if by_calls:
+        message = (
+            f"rank {late.rank} ({where}) called {how} after the others, {long}); --level channel shows any waiting"
+        )
+    else:
+        message = f"the others wait for rank {late.rank} ({where}) in {how}, {long}; {times.clock if times else ''})"
+    message += explained(machine, (of.communicator.bus_id,))
     evidence = {
         "rank": late.rank,
         "host": of.recording.host,
@@ -167,8 +172,10 @@ def _late(part: CommunicatorReport, late: RankLateness, machine: Machine | None)
         "most_ms": late.most_ns / 1e6,
         "share": late.share,
     }
-    effect = f"{late.share:.0%} of the time between operations"
-    return RANK_LATE.finding(Level.WARN, part.communicator.title, message, effect=effect, evidence=evidence)
+    effect = "" if by_calls else f"{late.share:.0%} of the time"
+    return RANK_LATE.finding(
+        Level.INFO if by_calls else Level.WARN, part.communicator.title, message, effect=effect, evidence=evidence
+    )
 
 
 def _slow(part: CommunicatorReport, row: ReportRow) -> Finding | None:

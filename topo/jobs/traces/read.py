@@ -75,10 +75,10 @@ class _Reader:
         """All operations; InputError without any."""
         self._logs.put(self._trace)
         if self._recordings:
-            from railgauge.topo.jobs.recordings.job import Job
+            from railgauge.topo.jobs.recordings.job import RecordedJob
             from railgauge.topo.jobs.recordings.trace import put_job
 
-            put_job(self._trace, Job(self._recordings))
+            put_job(self._trace, RecordedJob(self._recordings))
         if not self._trace.count:
             why = "; ".join(f"{count} left out: {why}" for why, count in self._trace.left_out.items())
             raise InputError(f"no operation that can be billed: {why}" if why else NOTHING, path)

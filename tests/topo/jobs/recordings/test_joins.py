@@ -64,6 +64,18 @@ def test_different_counts_are_a_mismatch(tmp_path):
     assert OPERATION_MISMATCH.id in [one.id for one in judged(files, tmp_path).findings]
 
 
+def test_ranks_are_followed_from_one_communicator_to_another(tmp_path):
+    files = job(size=4, operations=3)
+    for file in files[:2]:
+        file.communicators.append((HASH + 1, "dp", 1 - file.rank, 2, 1))  # of ranks 1 and 0, in that order
+    files[0].collective(800 * MS, 801 * MS, None, slot=1)
+    for file in files[2:]:
+        file.collective(900 * MS, 901 * MS, None)
+    (finding,) = judged(files, tmp_path).findings
+    assert finding.id == RANK_BEHIND.id
+    assert "rank 0 waits in AllReduce #1 of communicator 0xc0ffef (dp)" in finding.message
+
+
 def test_a_trace_has_the_operations_of_all_ranks_once(tmp_path):
     files = job(size=4, operations=3)
     for file in files:

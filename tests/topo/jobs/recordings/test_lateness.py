@@ -2,7 +2,7 @@
 """The rank that others wait for is named, with how long, whatever the clocks of hosts and GPUs show."""
 
 import pytest
-from tests.topo.jobs.recordings.writer import MS, UNIX_NS, job, write
+from tests.topo.jobs.recordings.writer import MS, UNIX_NS, RankFile, job, write
 
 from railgauge.topo.jobs.recordings.aligned import Clock, aligned
 from railgauge.topo.jobs.recordings.job import read_job
@@ -27,7 +27,7 @@ def test_a_rank_that_comes_20_ms_late_is_named(tmp_path, level, clock):
     assert late_ranks(found) == [1]
     assert found[1].times == 20
     assert found[1].typical_ns == pytest.approx(20 * MS, rel=0.01)
-    assert found[1].share == pytest.approx(0.4, rel=0.02)
+    assert found[1].share == pytest.approx(19 * 20 / (19 * 50 + 21), rel=0.01)
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
@@ -55,6 +55,22 @@ def test_what_is_within_the_operation_is_not_lateness(tmp_path):
     times, found = of(job(took_ns=30 * MS), tmp_path)
     assert not late_ranks(found)
     assert times.took_ns.mean() == pytest.approx(30 * MS, rel=0.01)
+
+
+def test_a_rank_that_is_late_to_the_first_of_many_operations_is_named(tmp_path):
+    files = [RankFile(rank, 4) for rank in range(4)]
+    now = MS
+    for operation in range(200):
+        wait = 10 * MS if operation % 20 == 0 else 0  # a step begins, for which rank 3 loads its data
+        for file in files:
+            came = now + file.rank * 1000 + (wait if file.rank == 3 else 0)
+            file.collective(came, came, now + wait + 500_000)
+        now += wait + MS
+    found = of(files, tmp_path)[1]
+    assert late_ranks(found) == [3]
+    assert found[3].times == 10
+    assert found[3].typical_ns == pytest.approx(10 * MS, rel=0.01)
+    assert found[3].share == pytest.approx(0.3, rel=0.01)
 
 
 def test_one_late_arrival_makes_no_late_rank(tmp_path):

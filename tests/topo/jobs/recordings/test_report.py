@@ -36,7 +36,7 @@ def test_a_healthy_job_has_no_findings(tmp_path):
 def test_a_late_rank_is_named_with_its_host(tmp_path):
     (finding,) = of(job(late=1), tmp_path).findings
     assert finding.id == RANK_LATE.id
-    assert "rank 1 (node1 process 101) came last to 20 of 20 operations" in finding.message
+    assert "rank 1 (node1 process 101) in 20 of 20 operations" in finding.message
     assert finding.evidence["typical_ms"] == pytest.approx(20, rel=0.01)
 
 
