@@ -20,6 +20,8 @@ BARRIERS = ("AllReduce", "AllGather", "ReduceScatter", "AlltoAll")
 WINDOW = 64
 """Operations before and behind one whose ends show the difference of two clocks."""
 FEWEST_ENDS = 3
+MOST = 20_000
+"""Operations that are compared, the newest."""
 
 
 class Clock(StrEnum):
@@ -106,6 +108,7 @@ def _common(chosen: dict[int, Array]) -> list[Array]:
         numbers = one["number"] if numbers is None else np.intersect1d(numbers, one["number"])
     if numbers is None or not numbers.size:
         return []
+    numbers = numbers[-MOST:]
     found = []
     for one in chosen.values():
         _, place, _ = np.intersect1d(one["number"], numbers, return_indices=True)

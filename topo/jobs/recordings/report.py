@@ -22,6 +22,7 @@ from railgauge.topo.jobs.hang.verdict import HangVerdict, verdict
 from railgauge.topo.jobs.judge.judge import GOOD
 from railgauge.topo.jobs.recordings.aligned import Aligned, aligned
 from railgauge.topo.jobs.recordings.evidence import job_state
+from railgauge.topo.jobs.recordings.faults import MachineFaults
 from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.lateness import RankLateness, lateness
@@ -80,9 +81,10 @@ def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None
         part, missing = _communicator(one, forecasts)
         parts.append(part)
         why = why or missing
+    faults = MachineFaults(machine)
     runs = now_s is not None and 0 <= now_s - _newest_s(job) < LONGEST_SECONDS
     hang = verdict(job_state(job))
-    found = [finding for part in parts for finding in _findings(part, forecasts, machine)]
+    found = [finding for part in parts for finding in _findings(part, forecasts, faults)]
     found += [one for one in hang.findings if not runs or one.id == OPERATION_MISMATCH.id]
     found += _lost(job)
     return JobReport(
@@ -126,11 +128,11 @@ def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tup
     return part, why
 
 
-def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, machine: Machine | None) -> Iterator[Finding]:
+def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: MachineFaults) -> Iterator[Finding]:
     title = part.communicator.title
     for late in part.lateness:
         if late.is_late:
-            yield _late(part, late, machine)
+            yield _late(part, late, faults)
     for row in part.rows:
         if finding := _slow(part, row):
             yield finding
@@ -139,17 +141,17 @@ def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, machine:
         over = f" (over {', '.join(nics)} by the plan)" if nics else ""
         message = (
             f"channel {channel.channel}{over} takes {channel.factor:.2g} times as long as the others on "
-            f"{named(channel.ranks)}, in {channel.operations} operations{explained(machine, nics)}"
+            f"{named(channel.ranks)}, in {channel.operations} operations{faults.of(nics)}"
         )
         evidence = {"channel": channel.channel, "ranks": list(channel.ranks), "factor": channel.factor}
         yield CHANNEL_SLOW.finding(Level.WARN, title, message, evidence=evidence)
     for slow in part.slow_sends:
-        yield _slow_sends(part, slow, forecasts, machine)
+        yield _slow_sends(part, slow, forecasts, faults)
     if finding := _differs(part):
         yield finding
 
 
-def _late(part: CommunicatorReport, late: RankLateness, machine: Machine | None) -> Finding:
+def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -> Finding:
     of = part.communicator.ranks[late.rank]
     where = f"{of.recording.title}" + (f", GPU {of.communicator.bus_id}" if of.communicator.bus_id else "")
     times = part.times
@@ -162,7 +164,7 @@ def _late(part: CommunicatorReport, late: RankLateness, machine: Machine | None)
         )
     else:
         message = f"the others wait for rank {late.rank} ({where}) in {how}, {long}; {times.clock if times else ''})"
-    message += explained(machine, (of.communicator.bus_id,))
+    message += faults.of((of.communicator.bus_id,))
     evidence = {
         "rank": late.rank,
         "host": of.recording.host,
@@ -193,16 +195,16 @@ def _slow(part: CommunicatorReport, row: ReportRow) -> Finding | None:
 
 
 def _slow_sends(
-    part: CommunicatorReport, slow: SlowSends, forecasts: JobForecasts | None, machine: Machine | None
+    part: CommunicatorReport, slow: SlowSends, forecasts: JobForecasts | None, faults: MachineFaults
 ) -> Finding:
     sends = slow.sends
-    nics = _nics(part, sends, forecasts, machine)
+    nics = _nics(part, sends, forecasts, faults.machine)
     by = f" by {', '.join(nics)}" if nics else f" by NIC {sends.device}" if sends.device is not None else ""
     host = part.communicator.ranks[sends.rank].recording.host
     message = (
         f"the network takes the sends of rank {sends.rank} on {host} to rank {sends.peer} on channel {sends.channel}"
         f"{by} with {sends.gb_per_s:.3g} GB/s, those of the others with {slow.others_gb_per_s:.3g} GB/s "
-        f"({sends.steps} steps){explained(machine, nics)}"
+        f"({sends.steps} steps){faults.of(nics)}"
     )
     evidence = {
         "rank": sends.rank,
@@ -222,28 +224,6 @@ def _nics(
     if machine and sends.device is not None:
         return tuple(names_of(net)[-1] for net in machine.system.nets if net.dev == sends.device)
     return forecasts.nics(part.communicator, sends.rank, sends.channel) if forecasts else ()
-
-
-def explained(machine: Machine | None, names: tuple[str, ...]) -> str:
-    """What `check` finds on devices of a machine, by their names or bus ids; "" for nothing."""
-    wanted = {name for name in names if name}
-    if machine is None or not wanted:
-        return ""
-    from railgauge.topo.findings.node.rules import check
-
-    devices = {port.device.name: port.device.bus_id for port in machine.rdma_ports if port.device.bus_id}
-    wanted |= {devices[name] for name in wanted & devices.keys()}
-    found = [
-        f"{one.id} {one.subject}"
-        for one in check(machine)
-        if one.level in (Level.WARN, Level.FAIL) and any(is_about(one.subject, name) for name in wanted)
-    ]
-    return f"; railgauge check: {', '.join(dict.fromkeys(found))}" if found else ""
-
-
-def is_about(subject: str, name: str) -> bool:
-    """Whether a finding's subject is that device, or a part of it (mlx5_0:1)."""
-    return subject == name or (subject.startswith(name) and not subject[len(name)].isalnum())
 
 
 def _differs(part: CommunicatorReport) -> Finding | None:

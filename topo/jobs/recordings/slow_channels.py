@@ -13,6 +13,8 @@ from railgauge.topo.jobs.recordings.recording import Array
 
 SLOW = 1.5
 """Times the median of the other channels."""
+MOST = 200_000
+"""Records of a rank that are compared, the newest."""
 FEWEST, LEAST_NS = 10, 100_000
 """Operations that have to show it, and how long one has to take: short ones show launches."""
 
@@ -60,6 +62,7 @@ def _of_rank(of: RankOperations, waits: dict[int, float]) -> list[tuple[int, flo
     """Channel, factor and number of operations of each slow channel of a rank."""
     records = of.recording.records
     channels = records[(records["kind"] == Kind.CHANNEL) & (records["communicator"] == of.communicator.slot)]
+    channels = channels[-MOST:]
     took = _took(channels)
     channels, took = channels[took > 0], took[took > 0]
     numbers = dict(zip(of.collectives["record"].tolist(), of.collectives["number"].tolist(), strict=True))
