@@ -38,6 +38,8 @@ def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
             yield from map(line, _indented(lateness_table(part), width))
     if len(found.communicators) > MOST_COMMUNICATORS:
         yield line(f"and {len(found.communicators) - MOST_COMMUNICATORS} more communicators (--json has all)")
+    if found.runs:
+        yield line("the job runs, or ended less than 10 s ago: ranks that are apart are not reported", Ink.QUIET)
     if found.why_no_forecast:
         yield line(f"no forecast: {found.why_no_forecast}", Ink.QUIET)
 

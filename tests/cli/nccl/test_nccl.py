@@ -36,7 +36,7 @@ def test_each_version_of_the_plugin_records_what_is_played(tmp_path, api):
     job = played(tmp_path, api, 1, 2, 3)
     (recording,) = job.recordings
     assert (recording.profiler, recording.level, recording.lost) == (api, RecordingLevel.NET, 0)
-    (communicator,) = job.communicators()
+    (communicator,) = job.communicators
     assert (communicator.id, communicator.name) == ("0xabc", "tp")
     (operations,) = communicator.ranks.values()
     assert operations.rank == 1
@@ -68,7 +68,7 @@ def test_a_level_records_no_more_than_it_says(tmp_path, level, kinds):
 
 def test_gpu_timers_are_switched_on_for_every_nth_collective(tmp_path):
     (recording,) = played(tmp_path, 6, 0, 2, 12, level="channel", options=("--every", "4")).recordings
-    (operations,) = read_job([recording.path]).communicators()[0].ranks.values()
+    (operations,) = read_job([recording.path]).communicators[0].ranks.values()
     timed = operations.collectives[operations.collectives["seen"] > 0]
     assert timed["number"].tolist() == [1, 4, 8, 12]
 

@@ -32,7 +32,7 @@ def put_recordings(scene: JobState, job: RecordedJob) -> None:
     for recording in job.recordings:
         if recording.lost:
             scene.note(f"{recording.title}: {recording.lost} records are lost, the oldest first")
-    for communicator in job.communicators():
+    for communicator in job.communicators:
         ranks = job_ranks(communicator)
         comm = scene.communicator(
             f"recording {communicator.id}",

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 from railgauge.topo.errors import InputError
@@ -41,7 +42,7 @@ class CommunicatorRanks:
         return tuple(dict.fromkeys(one.recording.host for _, one in sorted(self.ranks.items())))
 
 
-@dataclass(slots=True)
+@dataclass
 class RecordedJob:
     """All recordings of a job."""
 
@@ -52,6 +53,7 @@ class RecordedJob:
         """Records that are lost, of all processes."""
         return sum(one.lost for one in self.recordings)
 
+    @cached_property
     def communicators(self) -> list[CommunicatorRanks]:
         """Those of which a rank is known, the largest first."""
         by_hash: dict[int, dict[int, RankOperations]] = {}

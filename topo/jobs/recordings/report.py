@@ -77,7 +77,7 @@ def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None
     forecasts = JobForecasts(machine) if machine else None
     why = "" if machine else "no machine: --from MACHINE gives a forecast"
     parts = []
-    for one in job.communicators():
+    for one in job.communicators:
         part, missing = _communicator(one, forecasts)
         parts.append(part)
         why = why or missing

@@ -13,7 +13,7 @@ from railgauge.topo.jobs.recordings.recording import Array
 
 SLOW = 1.5
 """Times the median of the other channels."""
-MOST = 200_000
+MOST = 10_000
 """Records of a rank that are compared, the newest."""
 FEWEST, LEAST_NS = 10, 100_000
 """Operations that have to show it, and how long one has to take: short ones show launches."""
@@ -65,7 +65,8 @@ def _of_rank(of: RankOperations, waits: dict[int, float]) -> list[tuple[int, flo
     channels = channels[-MOST:]
     took = _took(channels)
     channels, took = channels[took > 0], took[took > 0]
-    numbers = dict(zip(of.collectives["record"].tolist(), of.collectives["number"].tolist(), strict=True))
+    recent = of.collectives[-MOST:]
+    numbers = dict(zip(recent["record"].tolist(), recent["number"].tolist(), strict=True))
     factors: dict[int, list[float]] = {}
     order = np.argsort(channels["parent"], kind="stable")
     _, starts = np.unique(channels["parent"][order], return_index=True)

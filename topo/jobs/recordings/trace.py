@@ -17,7 +17,7 @@ CAPTURED = "in a CUDA graph, of which NCCL does not report all runs"
 
 def put_job(trace: Trace, job: RecordedJob) -> None:
     """Add the operations of a job's recordings to a trace, of all ranks in the order of their calls."""
-    communicators = job.communicators()
+    communicators = job.communicators
     if not communicators:
         return
     trace.kinds.add(KIND)

@@ -94,10 +94,14 @@ def _row(communicator: CommunicatorRanks, of: RankOperations, same: Array, times
     function, dtype = recording.named(0, first["function"]), recording.named(1, first["dtype"])
     known = nccl_type(dtype)
     kind = collective_of(function)
-    choices = Counter(
-        NcclChoice(recording.named(2, one["algorithm"]), recording.named(3, one["protocol"]), int(one["channels"]))
-        for one in same
-    )
+    choices = {
+        NcclChoice(
+            recording.named(2, int(one[0]["algorithm"])),
+            recording.named(3, int(one[0]["protocol"])),
+            int(one[0]["channels"]),
+        ): len(one)
+        for one in _alike(same, ("algorithm", "protocol", "channels"))
+    }
     took = times.took_ns if times else None
     mine = np.isin(times.collectives["number"], same["number"]) if times is not None else None
     at = took[mine] if took is not None and mine is not None else np.empty(0)

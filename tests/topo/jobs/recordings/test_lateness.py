@@ -11,7 +11,7 @@ from railgauge.topo.jobs.recordings.layout import RecordingLevel
 
 
 def of(files, tmp_path):
-    (communicator,) = read_job(write(files, tmp_path)).communicators()
+    (communicator,) = read_job(write(files, tmp_path)).communicators
     times = aligned(communicator)
     return times, lateness(times)
 

@@ -80,7 +80,7 @@ def test_sizes_count_as_nccl_tests_has_them(tmp_path):
         file.collective(MS, 2 * MS, 3 * MS, function="AllGather", count=1000)
         file.collective(4 * MS, 5 * MS, 6 * MS, function="AllReduce", count=1000)
         file.message(7 * MS, 1, sends=True, count=10)
-    (communicator,) = read_job(write(files, tmp_path)).communicators()
+    (communicator,) = read_job(write(files, tmp_path)).communicators
     rows = {row.function: row for row in usage(communicator, None)}
     assert (rows["AllGather"].bytes, rows["AllReduce"].bytes, rows["Send"].bytes) == (16000, 4000, 40)
     assert rows["AllReduce"].choices[0][0].text == "RING SIMPLE on 2 channels"
