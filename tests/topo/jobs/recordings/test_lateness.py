@@ -80,5 +80,16 @@ def test_one_late_arrival_makes_no_late_rank(tmp_path):
     assert not late_ranks(of(files, tmp_path)[1])
 
 
+def test_ranks_that_are_late_in_turns_are_not_named(tmp_path):
+    files = [RankFile(rank, 4) for rank in range(4)]
+    for operation in range(1, 81):
+        for file in files:
+            came = operation * 20 * MS + (10 * MS if operation % 4 == file.rank else 0)
+            file.collective(came, came, operation * 20 * MS + 11 * MS)
+    found = of(files, tmp_path)[1]
+    assert [one.times for one in found] == [20] * 4
+    assert not late_ranks(found)
+
+
 def test_too_few_operations_say_nothing(tmp_path):
     assert not late_ranks(of(job(operations=4, late=1), tmp_path)[1])

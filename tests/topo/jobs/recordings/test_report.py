@@ -48,7 +48,9 @@ def test_a_slow_channel_is_named(tmp_path):
 
 
 def test_a_slow_channel_shows_beside_a_late_rank(tmp_path):
-    assert set(ids(of(job(size=4, slow={1: 1.8}, channels=4, late=2), tmp_path))) >= {RANK_LATE.id}
+    found = of(job(size=4, extra_ns={1: MS}, channels=4, late=2), tmp_path)
+    assert ids(found) == [RANK_LATE.id, CHANNEL_SLOW.id]
+    assert "channel 1 takes 2 times as long as the others on ranks 0-3" in found.findings[1].message
 
 
 def test_channels_of_short_operations_say_nothing(tmp_path):

@@ -46,10 +46,11 @@ class RankFile:
 
     def collective(self, called_ns, began_ns, ended_ns, *, function="AllReduce", count=1 << 20, channels=2, root=0,
                    algorithm="RING", protocol="SIMPLE", slow=None, gpu_shift_ns=0, captured=False, slot=0,
-                   kernels=True):  # fmt: skip
+                   extra_ns=None, kernels=True):  # fmt: skip
         """A call, what it enqueues, and its channels in the kernel; ended_ns None: they have not ended.
 
-        slow: by channel, a factor of its time. gpu_shift_ns: what the GPU's clock is ahead of the host's.
+        slow and extra_ns: by channel, a factor of its time, and ns more. gpu_shift_ns: what the GPU's clock is ahead of
+        the host's.
         """
         code = NAMES[0].index(function)
         names = (code, 0, NAMES[2].index(algorithm), NAMES[3].index(protocol))
@@ -62,7 +63,9 @@ class RankFile:
                       flags=flags, b=max(self.numbers[slot] - 1, 0), slot=slot,
                       c=number | (root & 0xFFFFFF) << 40)  # fmt: skip
         for channel in range(channels if kernels else 0):
-            took = None if ended_ns is None else (ended_ns - began_ns) * (slow or {}).get(channel, 1)
+            took = None
+            if ended_ns is not None:
+                took = (ended_ns - began_ns) * (slow or {}).get(channel, 1) + (extra_ns or {}).get(channel, 0)
             self.add(Kind.CHANNEL, began_ns, took, parent=op, slot=slot, a=channel, b=began_ns + gpu_shift_ns,
                      c=0 if took is None else int(began_ns + took + gpu_shift_ns))  # fmt: skip
         return op
