@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording is read as it is: whole, lapped, cut off, damaged."""
 
+import contextlib
 import gzip
+import json
 import tarfile
 
 import numpy as np
@@ -12,10 +14,16 @@ from tests.topo.jobs.recordings.writer import MS, RankFile, job, write
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.jobs.recordings import layout
-from railgauge.topo.jobs.recordings.job import read_job
+from railgauge.topo.jobs.recordings.job import RecordedJob, read_job
 from railgauge.topo.jobs.recordings.operations import operations_of
 from railgauge.topo.jobs.recordings.recording import parse_recording
+from railgauge.topo.jobs.recordings.report import report
+from railgauge.topo.jobs.recordings.trace import put_job
 from railgauge.topo.jobs.recordings.usage import usage
+from railgauge.topo.jobs.traces.trace import Trace
+from railgauge.topo.render.nccl_report import report_document, report_lines
+from railgauge.topo.render.timeline import timeline
+from railgauge.topo.render.trace_events import trace_events
 
 
 def test_the_layout_is_that_of_the_plugin():
@@ -119,17 +127,23 @@ def test_no_recording_in_a_folder_is_an_error(tmp_path):
         read_job([str(tmp_path)])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_any_bytes_are_read_or_refused(data):
-    content = bytearray(job(size=1, operations=3)[0].data())
-    for _ in range(data.draw(st.integers(1, 20))):
-        place = data.draw(st.integers(8, len(content) - 1))
+def test_any_bytes_are_reported_or_refused(data):
+    files = [bytearray(one.data()) for one in job(size=2, operations=6)]
+    content = files[0]
+    for _ in range(data.draw(st.integers(1, 40))):
+        tables = st.integers(8, layout.RING_OFFSET - 1)
+        place = data.draw(st.integers(layout.RING_OFFSET, len(content) - 1) | st.integers(8, 300) | tables)
         content[place] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(0, len(content)))
+    cut = data.draw(st.just(len(content)) | st.integers(0, len(content)))
     try:
-        recording = parse_recording(bytes(content[:cut]), "x")
+        recordings = [parse_recording(bytes(content[:cut]), "x"), parse_recording(bytes(files[1]), "y")]
     except InputError:
         return
-    for one in operations_of(recording):
-        assert one.collectives.size <= len(recording.records)
+    found = report(RecordedJob(recordings), now_s=0)
+    json.dumps([report_document(found), trace_events(found.job)])
+    assert [*report_lines(found, 80)]
+    assert all(timeline(part) or part.times is None for part in found.communicators)
+    with contextlib.suppress(InputError):
+        put_job(Trace(), found.job)
