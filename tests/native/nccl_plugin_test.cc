@@ -285,6 +285,25 @@ void events_without_a_handle_are_harmless() {
   REQUIRE(ncclProfiler_v5.stop(handle) == kSuccess);
 }
 
+// With PXN a proxy works for a rank of another process, whose handle means nothing here.
+void a_parent_of_another_process_is_not_followed(const std::string& folder) {
+  void* context = context_of(ncclProfiler_v5, &mask);
+  void *collective = nullptr, *operation = nullptr;
+  Event_v5 event{};
+  event.type = kCollective;
+  event.collective.func = "AllReduce";
+  ncclProfiler_v5.start(context, &collective, &event);
+  event = {};
+  event.type = kProxyOperation;
+  event.parent = collective;
+  event.operation = {getpid() + 1, 1, 2, 2, 4096, 1};
+  ncclProfiler_v5.start(context, &operation, &event);
+  const Reader reader(folder + "/" + only_file(folder));
+  const Record& record = reader.at(reinterpret_cast<std::uint64_t>(operation) - 1);
+  REQUIRE(kind_of(record) == Kind::kOperation && !record.parent);
+  REQUIRE((record.what >> 8 & 0xff) == (kSends | kForeignParent));
+}
+
 void variables_are_counted(const std::string& folder) {
   REQUIRE(ncclEnvPlugin_v1.init(2, 29, 2, "") == kSuccess);
   REQUIRE(ncclEnvPlugin_v2.init(2, 30, 7, "+cuda13.0", nullptr) == kSuccess);
@@ -327,6 +346,7 @@ int main(int count, char** arguments) {
     variables_are_counted(folder);
     nothing_is_lost_below_the_bound(folder);
     events_without_a_handle_are_harmless();
+    a_parent_of_another_process_is_not_followed(folder);
     the_last_ones_are_kept_and_losses_are_counted(folder);
     a_killed_process_leaves_its_records(folder);
   }

@@ -3,11 +3,9 @@
 
 import time
 
-import numpy as np
-
 from railgauge.topo.jobs.hang.model import JOB, OWN, Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
-from railgauge.topo.jobs.recordings.layout import Kind, RecordingLevel
+from railgauge.topo.jobs.recordings.layout import RecordingLevel
 from railgauge.topo.jobs.recordings.operations import RankOperations
 from railgauge.topo.jobs.recordings.recording import Array
 from railgauge.topo.jobs.recordings.usage import nccl_type
@@ -84,17 +82,30 @@ def _put(scene: JobState, comm: JobCommunicator, rank: int, of: RankOperations) 
 def completed_of(of: RankOperations, numbered: Array) -> int | None:
     """The number of the last collective that is over; None where the recording does not show it.
 
-    A communicator's collectives end in their order on one stream, so with the last end all before it are over.
+    A communicator's collectives end in their order on one stream, so with the last end all before it are over. NCCL
+    does not report the kernels of all collectives (copy engines, symmetric memory): what comes after the last end is
+    not over only if the kernels of all such collectives before it were seen.
     """
     stuck = numbered[numbered["open"] > 0]
     if stuck.size:
         return int(stuck["number"].min()) - 1
+    if of.communicator.is_finalized and numbered.size:
+        return int(numbered["number"].max())
     if of.recording.level < RecordingLevel.CHANNEL or of.recording.every > 1 or not numbered.size:
         return None
     over = numbered[numbered["seen"] > 0]
-    if not over.size or np.any(numbered["kind"] == Kind.COPY_ENGINE):
+    if not over.size:
         return None
-    return int(over["number"].max())
+    last = int(over["number"].max())
+    before, after = numbered[numbered["number"] <= last], numbered[numbered["number"] > last]
+    unseen = _kinds(before[before["seen"] == 0])
+    return None if _kinds(after) - (_kinds(over) - unseen) else last
+
+
+def _kinds(collectives: Array) -> set[tuple[int, ...]]:
+    """What NCCL decides about kernels by, as far as it is recorded."""
+    fields = ("kind", "function", "algorithm", "protocol")
+    return set(zip(*(collectives[name].tolist() for name in fields), strict=True))
 
 
 def _call(of: RankOperations, one: Array, completed: int | None) -> Call:

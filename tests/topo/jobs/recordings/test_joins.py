@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording is evidence of a hang, and a trace to bill and to replay."""
 
+import pytest
 from tests.topo.jobs.recordings.writer import HASH, MS, RankFile, job, write
 
 from railgauge.topo.findings.cards.hang import OPERATION_MISMATCH, OPERATION_STUCK, RANK_BEHIND
@@ -39,6 +40,26 @@ def test_calls_alone_show_it_too(tmp_path):
     files = job(size=2, operations=5, level=RecordingLevel.OP, kernels=False)
     files[0].collective(900 * MS, 0, 0, kernels=False)
     assert [one.id for one in judged(files, tmp_path).findings] == [RANK_BEHIND.id]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_kernels_that_nccl_does_not_report_are_no_hang(tmp_path, before):
+    files = job(size=2, operations=5)
+    for file in files:
+        if before:  # others of the same kind were not seen either
+            file.collective(310 * MS, 0, 0, kernels=False)
+            file.collective(320 * MS, 320 * MS, 321 * MS)
+            file.collective(900 * MS, 0, 0, kernels=False)
+        else:
+            file.collective(900 * MS, 0, 0, protocol="LL", kernels=False)
+    assert not judged(files, tmp_path).findings
+
+
+def test_an_operation_whose_kernel_has_not_begun_is_stuck(tmp_path):
+    files = job(size=2, operations=5)
+    for file in files:
+        file.collective(900 * MS, 0, 0, kernels=False)
+    assert [one.id for one in judged(files, tmp_path).findings] == [OPERATION_STUCK.id]
 
 
 def test_an_operation_that_nobody_leaves_is_stuck(tmp_path):
