@@ -40,6 +40,7 @@ def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
         yield line(f"and {len(found.communicators) - MOST_COMMUNICATORS} more communicators (--json has all)")
     if found.runs:
         yield line("the job runs, or ended less than 10 s ago: ranks that are apart are not reported", Ink.QUIET)
+    yield from map(line, found.notes[:MOST_RANKS])
     if found.why_no_forecast:
         yield line(f"no forecast: {found.why_no_forecast}", Ink.QUIET)
 
@@ -145,6 +146,7 @@ def report_document(found: JobReport) -> dict[str, Any]:
         "communicators": [_communicator(part) for part in found.communicators],
         "stuck": found.hang.is_stuck and not found.runs,
         "verdict": found.hang.text,
+        "notes": list(found.notes),
         "why_no_forecast": found.why_no_forecast,
         "findings": [findings.record(one) for one in found.findings],
     }

@@ -62,11 +62,14 @@ class CommunicatorReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
-    """A job. why_no_forecast: "" with one. hang: what its ranks wait for; runs: it was recorded until now."""
+    """A job. why_no_forecast: "" with one. hang: what its ranks wait for, and
+    notes on that, such as calls that have not returned; runs: it was recorded until now.
+    """
 
     job: RecordedJob
     communicators: tuple[CommunicatorReport, ...]
     hang: HangVerdict
+    notes: tuple[str, ...]
     runs: bool
     why_no_forecast: str
     findings: tuple[Finding, ...]
@@ -83,7 +86,8 @@ def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None
         why = why or missing
     faults = MachineFaults(machine)
     runs = now_s is not None and 0 <= now_s - _newest_s(job) < LONGEST_SECONDS
-    hang = verdict(job_state(job))
+    scene = job_state(job)
+    hang = verdict(scene)
     found = [finding for part in parts for finding in _findings(part, forecasts, faults)]
     found += [one for one in hang.findings if not runs or one.id == OPERATION_MISMATCH.id]
     found += _lost(job)
@@ -91,6 +95,7 @@ def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None
         job=job,
         communicators=tuple(parts),
         hang=hang,
+        notes=() if runs else tuple(scene.notes),
         runs=runs,
         why_no_forecast=why,
         findings=tuple(sorted(found, key=lambda one: ORDER.index(one.level))),

@@ -17,6 +17,8 @@ from railgauge.topo.jobs.recordings.job import read_job
 from railgauge.topo.jobs.recordings.layout import RecordingLevel
 from railgauge.topo.jobs.recordings.report import report
 from railgauge.topo.machine import load_machine
+from railgauge.topo.render.nccl_report import report_lines
+from railgauge.topo.render.palette import text_of
 
 LATER_S = UNIX_NS / 1e9 + 3600
 
@@ -129,6 +131,15 @@ def test_that_ranks_of_a_running_job_are_apart_says_nothing(tmp_path):
     files[0].collective(900 * MS, 901 * MS, None)
     assert not ids(of(files, tmp_path, now_s=UNIX_NS / 1e9 + 2))
     assert ids(of(files, tmp_path)) == [RANK_BEHIND.id]
+
+
+def test_a_call_that_has_not_returned_is_noted(tmp_path):
+    files = job(size=2, operations=5, level=RecordingLevel.OP, kernels=False)
+    files[1].collective(900 * MS, 0, 0, kernels=False)
+    files[1].rows[-2] = (*files[1].rows[-2][:2], 0, *files[1].rows[-2][3:])
+    found = of(files, tmp_path)
+    assert found.notes == ("node1 process 101: rank 1 has not come back from its call of AllReduce",)
+    assert found.notes[0] in "".join(text_of(one) for one in report_lines(found, None))
 
 
 def test_lost_records_are_reported(tmp_path):
