@@ -3,9 +3,11 @@
 
 import time
 
+from railgauge.topo.jobs.hang.between_peers import BetweenPeers
 from railgauge.topo.jobs.hang.model import JOB, OWN, Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.layout import RecordingLevel
+from railgauge.topo.jobs.recordings.messages import add_messages
 from railgauge.topo.jobs.recordings.operations import RankOperations
 from railgauge.topo.jobs.recordings.recording import Array
 from railgauge.topo.jobs.recordings.usage import nccl_type
@@ -30,6 +32,7 @@ def put_recordings(scene: JobState, job: RecordedJob) -> None:
     for recording in job.recordings:
         if recording.lost:
             scene.note(f"{recording.title}: {recording.lost} records are lost, the oldest first")
+    between, whole = BetweenPeers(), dict[int, bool]()
     for communicator in job.communicators:
         ranks = job_ranks(communicator)
         comm = scene.communicator(
@@ -40,12 +43,16 @@ def put_recordings(scene: JobState, job: RecordedJob) -> None:
                 about=communicator.name,
                 numbering=JOB if ranks else OWN,
                 size=None if ranks else _size(communicator),
-                ranks=tuple(sorted(ranks.values())),
+                ranks=tuple(rank for _, rank in sorted(ranks.items())),
                 at_least=max(communicator.ranks) + 1,
             ),
         )
         for rank, one in communicator.ranks.items():
-            _put(scene, comm, ranks.get(rank, rank), one)
+            own = ranks.get(rank, rank)
+            _put(scene, comm, own, one)
+            add_messages(between, comm, own, one)
+            whole[own] = whole.get(own, True) and not one.recording.lost
+    between.close(whole)
 
 
 def job_ranks(communicator: CommunicatorRanks) -> dict[int, int]:

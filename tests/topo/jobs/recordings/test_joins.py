@@ -97,6 +97,34 @@ def test_ranks_are_followed_from_one_communicator_to_another(tmp_path):
     assert "rank 0 waits in AllReduce #1 of communicator 0xc0ffef (dp)" in finding.message
 
 
+def pipeline(*, last):
+    """Two stages: rank 0 sends to rank 1 five times; `last`: the keywords of the last receive, None without."""
+    files = [RankFile(rank, 2) for rank in range(2)]
+    for number in range(1, 6):
+        whole = number < 5
+        files[0].message(number * MS, 1, sends=True, took_ns=MS if whole or last == {} else None)
+        if whole or last is not None:
+            files[1].message(number * MS, 0, sends=False, **({} if whole else last))
+    return files
+
+
+def test_messages_that_are_over_are_no_hang(tmp_path):
+    assert not judged(pipeline(last={}), tmp_path).findings
+
+
+def test_a_receive_that_was_not_called_is_named(tmp_path):
+    (finding,) = judged(pipeline(last=None), tmp_path).findings
+    assert finding.id == RANK_BEHIND.id
+    assert "rank 1" in finding.message
+    assert "rank 0" in finding.message
+
+
+def test_a_message_that_does_not_end_is_stuck(tmp_path):
+    (finding,) = judged(pipeline(last={"took_ns": None}), tmp_path).findings
+    assert finding.id == OPERATION_STUCK.id
+    assert "from rank 0 to rank 1" in finding.message
+
+
 def test_a_trace_has_the_operations_of_all_ranks_once(tmp_path):
     files = job(size=4, operations=3)
     for file in files:

@@ -70,10 +70,13 @@ class RankFile:
                      c=0 if took is None else int(began_ns + took + gpu_shift_ns))  # fmt: skip
         return op
 
-    def message(self, called_ns, peer, *, sends, count=1024):
-        """A send or a receive."""
+    def message(self, called_ns, peer, *, sends, count=1024, took_ns=MS, kernels=True):
+        """A send or a receive; took_ns None: its kernel has not ended."""
         names = (2 if sends else 3, 0, 255, 255)
-        return self.add(Kind.MESSAGE, called_ns, 1000, names=names, a=count, b=peer)
+        message = self.add(Kind.MESSAGE, called_ns, 1000, names=names, a=count, b=peer)
+        if kernels:
+            self.add(Kind.CHANNEL, called_ns + 2000, took_ns, parent=message, a=0)
+        return message
 
     def send_steps(self, op, start_ns, channel, peer, steps, took_ns, size=1 << 19):
         """A proxy operation that sends, with the time that the network has each of its steps."""
