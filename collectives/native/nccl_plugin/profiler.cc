@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins by the names that NCCL looks for. Only init may return an error; an event that cannot
-// be recorded has no handle, and NCCL goes on.
-#include <stdlib.h>
+// The profiler plugins by the names that NCCL looks for. Only init may return an error; an event
+// that cannot be recorded has no handle, and NCCL goes on.
 #include <string.h>
 
 #include <concepts>
 #include <type_traits>
 
 #include "collectives/native/nccl_plugin/abi.h"
-#include "collectives/native/nccl_plugin/census.h"
 #include "collectives/native/nccl_plugin/process.h"
 #include "collectives/native/nccl_plugin/recording.h"
 
@@ -325,42 +323,6 @@ Result init_v5(void** context, std::uint64_t hash, int* mask, const char* name, 
   return init(context, mask, api, hash, name, nodes, ranks, rank, log);
 }
 
-Recording* environment_recording() {
-  const char* why;
-  return Recording::of_process(&why);
-}
-
-// An error here would end the job: without a recording NCCL gets its variables all the same.
-Result init_environment(std::uint8_t major, std::uint8_t minor, std::uint8_t patch,
-                        const char* suffix) {
-  if (Recording* recording = environment_recording()) {
-    FileHeader& header = recording->header();
-    header.nccl = major * 10000 + minor * 100 + patch;
-    if (suffix) strncpy(header.suffix, suffix, sizeof header.suffix - 1);
-    begin_census();
-  }
-  return kSuccess;
-}
-Result init_environment_v1(std::uint8_t major, std::uint8_t minor, std::uint8_t patch,
-                           const char* suffix) {
-  if (Recording* recording = environment_recording()) recording->header().environment = 1;
-  return init_environment(major, minor, patch, suffix);
-}
-Result init_environment_v2(std::uint8_t major, std::uint8_t minor, std::uint8_t patch,
-                           const char* suffix, Logger) {
-  if (Recording* recording = environment_recording()) recording->header().environment = 2;
-  return init_environment(major, minor, patch, suffix);
-}
-Result finalize_environment() {
-  if (Recording* recording = environment_recording()) recording->mark_clocks();
-  return kSuccess;
-}
-const char* get_environment(const char* name) {
-  const char* value = getenv(name);
-  if (Recording* recording = environment_recording()) count_variable(*recording, name, value);
-  return value;
-}
-
 }  // namespace
 }  // namespace railgauge::nccl_plugin
 
@@ -384,10 +346,4 @@ RAILGAUGE_EXPORTED plugin::Profiler_v5<plugin::Event_v5> ncclProfiler_v5 = {
 RAILGAUGE_EXPORTED plugin::Profiler_v5<plugin::Event_v6> ncclProfiler_v6 = {
     "railgauge",  plugin::init_v5<6>,  plugin::start,
     plugin::stop, plugin::state<true>, plugin::finalize};
-RAILGAUGE_EXPORTED plugin::Environment_v1 ncclEnvPlugin_v1 = {
-    "railgauge", plugin::init_environment_v1, plugin::finalize_environment,
-    plugin::get_environment};
-RAILGAUGE_EXPORTED plugin::Environment_v2 ncclEnvPlugin_v2 = {
-    "railgauge", plugin::init_environment_v2, plugin::finalize_environment,
-    plugin::get_environment};
 #undef RAILGAUGE_EXPORTED
