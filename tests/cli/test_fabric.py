@@ -46,7 +46,9 @@ def test_descriptions_do_not_join(lab, tmp_path):
 
 
 def test_cluster_check_has_the_findings_of_the_fabric(lab):
-    only = [word for name in ("node-without-rail", "storage-in-hca-list", "uplink-missing") for word in ("--only", name)]
+    only = [
+        word for name in ("node-without-rail", "storage-in-hca-list", "uplink-missing") for word in ("--only", name)
+    ]
     found = in_process("cluster", "check", "--from", str(lab / "captures"), "--fabric", str(lab), *only, "--json")
     assert found.returncode == 1, found.stderr
     ids = {(one["id"], one["host"], one["level"]) for one in json.loads(found.stdout)["findings"]}
