@@ -173,3 +173,23 @@ def test_names_of_files_do_not_control_the_terminal(tmp_path):
     done = in_process("fabric", "show", str(tmp_path / "ib.txt"))
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
+
+
+def test_joined_channels_load_the_cables_of_captured_nodes(lab):
+    nodes = [str(lab / "captures" / f"gpu00{number}.tar.zst") for number in (0, 3)]
+    done = in_process("graph", "join", *nodes, "--fabric", str(lab), "--json")
+    assert done.returncode == 0, done.stderr
+    ring, tree = json.loads(done.stdout)["fabric"]
+    assert (ring["pattern"], tree["pattern"]) == ("ring", "tree")
+    assert not ring["adaptive"]
+    ends = {one["from"] for one in ring["cables"]}
+    assert any(name.startswith(("gpu000 mlx5_", "gpu003 mlx5_", "leaf-r")) for name in ends)
+    assert ring["used"] >= 2 * 4  # both directions of four cables at least: NIC, leaf, spine, leaf, NIC
+    share = 2 * 7 / 8 / len(json.loads(done.stdout)["rings"])
+    assert ring["cables"][0]["bytes"] % round(share * 1e9, 1) == pytest.approx(0, abs=1)
+
+
+def test_nodes_that_are_not_on_the_fabric_cannot_load_it(lab):
+    done = in_process("graph", "join", "2*@gb200-tray", "--fabric", str(lab))
+    assert done.returncode == 5
+    assert "no port in the files of --fabric (by GUID or MAC)" in done.stderr

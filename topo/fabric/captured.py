@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
 from railgauge.topo.facts.machine_facts import MachineFacts
-from railgauge.topo.facts.named_source import open_source
+from railgauge.topo.facts.named_source import Source, open_source
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
 
@@ -33,12 +33,12 @@ class CapturedPort:
     setting: str | None
 
 
-def captured_ports(paths: Iterable[str]) -> tuple[CapturedPort, ...]:
+def captured_ports(paths: Iterable[Source]) -> tuple[CapturedPort, ...]:
     """The ports of captures, or of whatever else `--from` names. InputError for one that is unreadable."""
     return tuple(port for path in paths for port in _ports(path))
 
 
-def _ports(path: str) -> list[CapturedPort]:
+def _ports(path: Source) -> list[CapturedPort]:
     reader, _ = open_source(path)
     if reader is None:
         return []
@@ -47,7 +47,7 @@ def _ports(path: str) -> list[CapturedPort]:
     setting = environment.get(HCA)
     hca, off = parse_hca(setting), plugin_off(environment) is not None
     macs = {one.name: one.mac for one in facts.interfaces if one.mac}
-    node = facts.identity[0] or path
+    node = facts.identity[0] or str(path)
     return [
         CapturedPort(
             node=node,

@@ -32,6 +32,8 @@ def _records(fabric: FabricMap, twins: Twins) -> Iterator[str]:
         for port, far, cable in sorted(at.get(key, []), key=lambda row: int(row[0])):
             yield f"[{port}]\t{_far(fabric, far, twins, lids)} {cable.width or 4}x{cable.speed or 'NDR'}"
     for one in fabric.endpoints:
+        if one.key not in at:
+            continue  # nothing discovers a NIC without a cable
         key = twins.get(one.key, one.key)
         yield f"\nvendid=0x2c9\ndevid=0x1021\nsysimgguid=0x{key}\ncaguid=0x{key}"
         yield f'Ca\t1 "H-{key}"\t\t# "{one.node} {one.device}"'

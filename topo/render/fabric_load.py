@@ -56,14 +56,19 @@ def load_document(found: Sequence[FabricLoad], nodes: Sequence[str], size: int, 
     return {
         "nodes": list(nodes),
         "bytes": size,
-        "patterns": [
-            {
-                "pattern": str(one.pattern),
-                "adaptive": one.adaptive,
-                "gb_per_s": one.gb_per_s,
-                "used": int((one.carried > 0).sum()),
-                "cables": cables(one, size, most),
-            }
-            for one in found
-        ],
+        "patterns": pattern_records(found, size, most),
     }
+
+
+def pattern_records(found: Sequence[FabricLoad], size: int, most: int) -> list[dict[str, Any]]:
+    """Rings, then trees."""
+    return [
+        {
+            "pattern": str(one.pattern),
+            "adaptive": one.adaptive,
+            "gb_per_s": one.gb_per_s,
+            "used": int((one.carried > 0).sum()),
+            "cables": cables(one, size, most),
+        }
+        for one in found
+    ]

@@ -15,6 +15,7 @@ from railgauge.topo.files.lines import text_lines
 from railgauge.topo.values.number import whole
 
 MARK = re.compile(rb'^(?:Switch|Ca|Hca|Rt)\s+\d+\s+"', re.MULTILINE)
+KINDS = ("Switch", "Ca", "Hca", "Rt")
 HEAD = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d+)\s+"([^"]+)"\s*(?:#\s*"([^"]*)")?(.*)')
 PORT = re.compile(
     r'\[(\d{1,3})\](?:\[\w+\])?\s*(?:\(([0-9a-f]{1,16})\))?\s*"([^"]+)"\s*(?:\[(\d{1,3})\](?:\[\w+\])?)?'
@@ -37,7 +38,7 @@ def read(data: Iterable[bytes], parts: FabricParts) -> None:
                 _port(line, key, parts, switch=is_switch)
         elif line.startswith(SYSTEM):
             system = line[len(SYSTEM) :].strip().zfill(16)
-        elif found := HEAD.match(line):
+        elif line.startswith(KINDS) and (found := HEAD.match(line)):
             key, is_switch = key_of(found[3]), found[1] == "Switch"
             part = parts.device(key, found[4] or found[3].strip(), switch=is_switch, listed=True)
             if part.ports:
