@@ -46,6 +46,21 @@ void order_after(void* place) {
 
 }  // namespace
 
+namespace {
+
+// Memory of stacks that have ended, for the next ones: new pages take longer than short kernels.
+using Memory = std::unique_ptr<std::byte[]>;
+thread_local std::vector<Memory> spare;
+
+Memory stack_memory() {
+  if (spare.empty()) return Memory(new std::byte[kStack]);
+  Memory last = std::move(spare.back());
+  spare.pop_back();
+  return last;
+}
+
+}  // namespace
+
 // A stack of its own, between which and the main one the CPU changes.
 class Stack {
  public:
@@ -54,7 +69,7 @@ class Stack {
     fiber_ = __tsan_get_current_fiber();
 #endif
   }
-  explicit Stack(void (*body)()) : stack_(new std::byte[kStack]), is_fresh_(true) {
+  explicit Stack(void (*body)()) : stack_(stack_memory()), is_fresh_(true) {
     getcontext(&context_);
     context_.uc_stack.ss_sp = stack_.get();
     context_.uc_stack.ss_size = kStack;
@@ -71,6 +86,7 @@ class Stack {
 #if defined(__SANITIZE_THREAD__)
     if (stack_) __tsan_destroy_fiber(fiber_);
 #endif
+    if (stack_) spare.push_back(std::move(stack_));
   }
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
@@ -103,7 +119,7 @@ class Stack {
  private:
   ucontext_t context_{};
   std::jmp_buf left_;
-  std::unique_ptr<std::byte[]> stack_;
+  Memory stack_;
   bool is_fresh_ = false;
   void* fiber_ = nullptr;  // as the sanitizers know it
   void* fake_ = nullptr;
