@@ -99,7 +99,7 @@ def _collectives(records: Array, calls: Array, channels: Array) -> Array:
     found["number"] = np.where(is_call, 0, records["c"] & np.uint64(NUMBER))
     found["seq"] = np.where(is_call, 0, records["b"])
     root = np.where(is_call, records["b"] & np.uint64(NO_ROOT), records["c"] >> np.uint64(ROOT_SHIFT))
-    found["root"] = np.where(root == NO_ROOT, -1, root)
+    found["root"] = np.where(root == NO_ROOT, -1, root.astype(np.int64))
     found["captured"] = records["flags"] & Flag.CAPTURED
     found["count"] = records["a"]
     found["called_ns"] = records["start_ns"]
