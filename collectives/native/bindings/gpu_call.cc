@@ -40,7 +40,7 @@ const ExchangeApi* api_of(nb::handle array) {
   }
   while (api && api->major != 1) api = api->previous;
   if (api && !api->tensor_from_object) api = nullptr;
-  Py_INCREF(type);  // it and its capsule stay
+  Py_INCREF(reinterpret_cast<PyObject*>(type));  // it and its capsule stay
   capsule.release();
   known.emplace(type, api);
   return api;
