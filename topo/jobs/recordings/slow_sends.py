@@ -53,10 +53,20 @@ def slow_sends(sends: list[Sends]) -> list[SlowSends]:
     known = [one for one in sends if one.steps >= FEWEST]
     found = []
     for one in known:
-        others = [other.gb_per_s for other in known if other is not one]
+        others = [other.gb_per_s for other in _siblings(one, known)]
         if others and (usual := float(np.median(others))) >= SLOW * one.gb_per_s:
             found.append(SlowSends(sends=one, others_gb_per_s=usual))
     return sorted(found, key=lambda one: one.sends.gb_per_s)
+
+
+def _siblings(of: Sends, known: list[Sends]) -> list[Sends]:
+    """What sends compare with: all others, or those of the same rank where that has one peer rank alone: which of two
+    ends is slow shows from none of them.
+    """
+    others = [one for one in known if one is not of]
+    if len({one.rank for one in others} - {of.rank}) > 1:
+        return others
+    return [one for one in others if one.rank == of.rank]
 
 
 def _of_rank(rank: int, of: RankOperations) -> Iterator[Sends]:
