@@ -218,6 +218,18 @@ PORTS_BLOCKED = Card(
     ),
     patterns=(
         Pattern(
+            r"Call to (?:recv|send)\w* (?:from|to) \S+ failed : Connection timed out",
+            FAIL,
+            "a connection that was open got no answer any more: the other host or its network is gone, or a firewall "
+            "or NAT between them forgot it",
+            common=True,
+        ),
+        Pattern(
+            r"socketPollConnect poll\(\) (?:returned|failed)",
+            FAIL,
+            "a rank cannot connect to another one's port: that host does not answer",
+        ),
+        Pattern(
             r"No route to host|Software caused connection abort"
             r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
             FAIL,
