@@ -241,10 +241,11 @@ MPI_NETWORK_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
+            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|atl_ofi\S* .*(?:fi_getinfo error|can't find suitable provider)"
+            r"|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
             FAIL,
-            "libfabric offers MPI no network: no interface is up, FI_PROVIDER names one that is not there, or its "
-            "provider cannot do what MPI asks for",
+            "libfabric offers MPI or oneCCL no network: no interface is up, FI_PROVIDER names one that is not "
+            "there, or its provider cannot do what MPI asks for",
         ),
         Pattern(
             r"selected pml \w+, but peer .* selected pml",
@@ -271,8 +272,8 @@ MPI_NETWORK_MISSING = Card(
         Pattern(
             r"PSM\d? can't open (?:hfi|nic) unit|\w+ fabric is not available and fallback",
             FAIL,
-            "MPI cannot open an Omni-Path or RDMA device: other processes use its contexts, it is down, or the limit on "
-            "locked memory is too low",
+            "MPI cannot open an Omni-Path or RDMA device: other processes use its contexts, it is down, or the limit "
+            "on locked memory is too low",
             general=1,
             follows=True,
         ),
@@ -332,6 +333,23 @@ SHM_DENIED = Card(
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/328",),
+)
+DISK_FULL = Card(
+    id="disk-full",
+    title="A file system is full",
+    levels=(FAIL,),
+    about="Checkpoints, logs, core files, and what Ray and containers spill fill a disk or a quota, and ranks end.",
+    remedy="make room, or point checkpoints, TMPDIR and Ray's --temp-dir at a larger file system; lift the quota",
+    sure="df -h; df -i; quota -s",
+    shows=("OSError: [Errno 28] No space left on device: '/scratch/ckpt/step-100.pt'",),
+    patterns=(
+        Pattern(
+            r"No space left on device|Disk quota exceeded|is over \d+% full",
+            FAIL,
+            "a file system has no room left",
+            general=1,
+        ),
+    ),
 )
 NPROC_LOW = Card(
     id="nproc-low",

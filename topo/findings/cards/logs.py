@@ -44,7 +44,8 @@ COLLECTIVE_TIMEOUT = Card(
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
             r"stuck|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
-            r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure",
+            r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
+            r"|No available shared memory broadcast block found",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
             follows=True,

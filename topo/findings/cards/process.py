@@ -40,7 +40,8 @@ SHM_TOO_SMALL = Card(
             general=1,
         ),
         Pattern(
-            r"(?:creating shared memory segment|set up shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
+            r"(?:creating shared memory segment|set up shared memory segment|[Uu]nable to allocate shared memory"
+            r"|shm_open failed|Could not map "
             r".*shm)",
             FAIL,
             "a segment in /dev/shm was not made: mostly because it has no room left",
