@@ -152,6 +152,14 @@ JOB_FAILED = Card(
             follows=True,
         ),
         Pattern(
+            r"exit ?code *:? *-6\b|return code = -6\b|Signal 6 \(SIGABRT\)|exit(?:ed with)? code:? 134\b"
+            r"|exited on signal 6\b",
+            FAIL,
+            "a rank ended itself (SIGABRT, exit code -6 or 134): PyTorch's watchdog, or an exception that nothing "
+            "caught; its lines before say which",
+            follows=True,
+        ),
+        Pattern(
             r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error (?:in:|\S+:\d+ ')|NCCL(?:Backend)?Error|DistBackendError"
             r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
