@@ -132,7 +132,7 @@ LAUNCH_FAILED = Card(
         ),
         Pattern(
             r"Permission denied \((?:publickey|password|keyboard|gssapi|hostbased)|Host key verification failed"
-            r"|not reachable via ssh",
+            r"|not reachable via ssh|Command \W{0,2}ssh .*returned non-zero exit status 255",
             FAIL,
             "ssh to a host was refused: its key, the user's key, or the rights of ~/.ssh",
         ),
