@@ -193,7 +193,8 @@ CUDA_FAILURE = Card(
     ),
     patterns=(
         Pattern(
-            r"over nvlink or a hardware error|CUDA_ERROR_CONTAINED|[Cc]uda(?:ErrorContained| failure 226\b)",
+            r"over nvlink or a hardware error|uncorrectable NVLink|CUDA_ERROR_CONTAINED"
+            r"|[Cc]uda(?:ErrorContained| failure 226\b)",
             FAIL,
             "an access over NVLink failed: the fabric or a GPU at its other end is faulty, or the peer's memory is "
             "gone; Xids in dmesg of both tell",
@@ -207,7 +208,7 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"uncorrectable (?:ECC|NVLink)|(?<!Add )NVLink (?:error|was detected)|fallen off the bus|GPU is lost"
+            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|fallen off the bus"
             r"|hardware stack error|reason *: ?GPU Hang",
             FAIL,
             "the GPU itself reports an error",
@@ -267,7 +268,10 @@ SOCKET_FAILED = Card(
     title="NCCL's sockets between ranks fail",
     levels=(FAIL,),
     about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
-    remedy="check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before",
+    remedy=(
+        "check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before; "
+        "keep scanners and probes off the ports that the kernel chooses (ip_local_port_range)"
+    ),
     sure="NCCL_DEBUG=INFO: 'Bootstrap : Using' of all ranks; railgauge cluster reach",
     shows=("misc/socket.cc:700 NCCL WARN ncclSocketAccept: wrong socket state 3",),
     patterns=(

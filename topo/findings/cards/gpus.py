@@ -71,9 +71,22 @@ GPU_LOST = Card(
         "nvmlDeviceGetHandleByIndex",
         "cuDeviceGetCount",
     ),
-    hints=(
+    shows=(
         "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.",
-        "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",
+        "NVRM: RmInitAdapter failed! (0x26:0xffff:1127)",
+    ),
+    hints=("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",),
+    patterns=(
+        Pattern(
+            r"GPU is lost|[Uu]nable to determine the device handle for GPU",
+            FAIL,
+            "the driver does not reach a GPU any more: it fell off the bus, or did not start",
+        ),
+        Pattern(
+            r"RmInitAdapter failed|rm_init_adapter failed",
+            FAIL,
+            "the driver cannot start a GPU: the GPU, its power or its slot is faulty, or the driver's firmware",
+        ),
     ),
     links=("https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html",),
 )

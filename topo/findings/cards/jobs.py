@@ -68,7 +68,8 @@ RANKS_MISSING = Card(
             r"[Bb]arrier timed out|Timed out (?:waiting|task names)"
             r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
             r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"
-            r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE",
+            r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE"
+            r"|Expected \d+ threads to join the rendezvous",
             FAIL,
             "not all ranks joined the job's store or a barrier in time",
             follows=True,
@@ -131,7 +132,7 @@ LAUNCH_FAILED = Card(
         ),
         Pattern(
             r"Permission denied \((?:publickey|password|keyboard|gssapi|hostbased)|Host key verification failed"
-            r"|not reachable via ssh",
+            r"|not reachable via ssh|Command \W{0,2}ssh .*returned non-zero exit status 255",
             FAIL,
             "ssh to a host was refused: its key, the user's key, or the rights of ~/.ssh",
         ),
@@ -163,6 +164,62 @@ LAUNCH_FAILED = Card(
     ),
     links=("https://github.com/kubeflow/mpi-operator/issues/501", "https://github.com/NVIDIA/nccl-tests/issues/92"),
 )
+POD_NOT_STARTED = Card(
+    id="pod-not-started",
+    title="Kubernetes does not place or start a pod of the job",
+    levels=(INFO, FAIL),
+    about=(
+        "Events of a pod tell why it waits. GPUs and RDMA devices are resources that a device plugin of each node "
+        "offers; a pod with more of them than any node has free stays Pending, and the job's other ranks wait for it."
+    ),
+    remedy=(
+        "compare what the pod asks for with kubectl describe nodes (Allocatable, Allocated resources, Taints); where a "
+        "node offers no nvidia.com/gpu, see to its driver, container runtime and device plugin"
+    ),
+    sure="kubectl describe pod POD; kubectl logs POD --previous; kubectl -n gpu-operator get pods",
+    shows=(
+        "0/8 nodes are available: 8 Insufficient nvidia.com/gpu.",
+        "Warning  FailedMount  2m  kubelet  MountVolume.SetUp failed for volume",
+    ),
+    patterns=(
+        Pattern(
+            r"nodes? are available:.*Insufficient (?:\S+/\S*(?:gpu|mig|rdma|hca|efa|roce|sriov|hostdev)\S*)"
+            r"|OutOf\S+/gpu|UnexpectedAdmissionError|[Rr]equested number of devices unavailable|no healthy devices",
+            FAIL,
+            "no node has as many GPUs or RDMA devices free as the pod asks for: others use them, or the node's device "
+            "plugin does not offer them (driver, container runtime, unhealthy device)",
+        ),
+        Pattern(
+            r"nodes? are available:|FailedScheduling|PodUnschedulable|[Uu]nable to schedule pod",
+            FAIL,
+            "no node fits the pod: too little memory or cores, a taint, a selector, or a volume of another zone",
+            general=1,
+        ),
+        Pattern(
+            r"ErrImagePull|ImagePullBackOff|[Ff]ailed to pull image|pull access denied",
+            FAIL,
+            "a node cannot pull the pod's image: its name, the registry's login, or the way to the registry",
+        ),
+        Pattern(
+            r"FailedMount|FailedAttachVolume|MountVolume\.\w+ failed|[Uu]nable to attach or mount volumes",
+            FAIL,
+            "a volume of the pod is not there, or cannot be mounted on its node",
+        ),
+        Pattern(
+            r"FailedCreatePodSandBox|[Ff]ailed to create pod sandbox",
+            FAIL,
+            "the pod's network cannot be made on its node (CNI, Multus, SR-IOV)",
+        ),
+        Pattern(
+            r"CrashLoopBackOff|[Bb]ack-off restarting failed",
+            FAIL,
+            "a container ends each time that it is started: kubectl logs --previous has its last words",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/NVIDIA/k8s-device-plugin/issues/33",),
+)
 MPI_NETWORK_MISSING = Card(
     id="mpi-network-missing",
     title="MPI finds no network that it can use",
@@ -184,10 +241,11 @@ MPI_NETWORK_MISSING = Card(
     ),
     patterns=(
         Pattern(
-            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
+            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|atl_ofi\S* .*(?:fi_getinfo error|can't find suitable provider)"
+            r"|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
             FAIL,
-            "libfabric offers MPI no network: no interface is up, FI_PROVIDER names one that is not there, or its "
-            "provider cannot do what MPI asks for",
+            "libfabric offers MPI or oneCCL no network: no interface is up, FI_PROVIDER names one that is not "
+            "there, or its provider cannot do what MPI asks for",
         ),
         Pattern(
             r"selected pml \w+, but peer .* selected pml",
@@ -204,6 +262,20 @@ MPI_NETWORK_MISSING = Card(
             r"available",
             FAIL,
             "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
+        ),
+        Pattern(
+            r"hfi_userinit: \w+ command failed",
+            FAIL,
+            "an Omni-Path device gives the process no context: other processes hold them all, or its driver is another "
+            "one than libpsm2 expects",
+        ),
+        Pattern(
+            r"PSM\d? can't open (?:hfi|nic) unit|\w+ fabric is not available and fallback",
+            FAIL,
+            "MPI cannot open an Omni-Path or RDMA device: other processes use its contexts, it is down, or the limit "
+            "on locked memory is too low",
+            general=1,
+            follows=True,
         ),
         Pattern(
             r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
@@ -262,6 +334,23 @@ SHM_DENIED = Card(
     ),
     links=("https://github.com/NVIDIA/nccl/issues/328",),
 )
+DISK_FULL = Card(
+    id="disk-full",
+    title="A file system is full",
+    levels=(FAIL,),
+    about="Checkpoints, logs, core files, and what Ray and containers spill fill a disk or a quota, and ranks end.",
+    remedy="make room, or point checkpoints, TMPDIR and Ray's --temp-dir at a larger file system; lift the quota",
+    sure="df -h; df -i; quota -s",
+    shows=("OSError: [Errno 28] No space left on device: '/scratch/ckpt/step-100.pt'",),
+    patterns=(
+        Pattern(
+            r"No space left on device|Disk quota exceeded|is over \d+% full",
+            FAIL,
+            "a file system has no room left",
+            general=1,
+        ),
+    ),
+)
 NPROC_LOW = Card(
     id="nproc-low",
     title="The limit on processes and threads is reached",
@@ -296,6 +385,12 @@ JOB_STOPPED = Card(
             r"|NODE_FAIL|DeadlineExceeded|reason: Evicted|was evicted|\bPreempted\b",
             FAIL,
             "the scheduler ended the job",
+        ),
+        Pattern(
+            r"\bEvicted\b|TaintManagerEviction|NodeNotReady|failed liveness probe",
+            FAIL,
+            "Kubernetes ended a pod: its node is full or not ready, or the pod did not answer",
+            general=1,
         ),
         Pattern(
             r"got signal: 1\b|\bSIGHUP\b",

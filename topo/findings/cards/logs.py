@@ -44,7 +44,8 @@ COLLECTIVE_TIMEOUT = Card(
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
             r"stuck|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
-            r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure",
+            r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
+            r"|No available shared memory broadcast block found",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
             follows=True,
@@ -148,6 +149,14 @@ JOB_FAILED = Card(
             r"|exited on signal 11\b|Caught signal 11|Segmentation fault|\*\*\* SIGSEGV received",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
+            follows=True,
+        ),
+        Pattern(
+            r"exit ?code *:? *-6\b|return code = -6\b|Signal 6 \(SIGABRT\)|exit(?:ed with)? code:? 134\b"
+            r"|exited on signal 6\b",
+            FAIL,
+            "a rank ended itself (SIGABRT, exit code -6 or 134): PyTorch's watchdog, or an exception that nothing "
+            "caught; its lines before say which",
             follows=True,
         ),
         Pattern(

@@ -218,6 +218,18 @@ PORTS_BLOCKED = Card(
     ),
     patterns=(
         Pattern(
+            r"Call to (?:recv|send)\w* (?:from|to) \S+ failed : Connection timed out",
+            FAIL,
+            "a connection that was open got no answer any more: the other host or its network is gone, or a firewall "
+            "or NAT between them forgot it",
+            common=True,
+        ),
+        Pattern(
+            r"socketPollConnect poll\(\) (?:returned|failed)",
+            FAIL,
+            "a rank cannot connect to another one's port: that host does not answer",
+        ),
+        Pattern(
             r"No route to host|Software caused connection abort"
             r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
             FAIL,
@@ -235,7 +247,7 @@ PORTS_BLOCKED = Card(
         ),
         Pattern(
             r"[Gg]loo.*(?:[Cc]onnect timeout|connect.*refused)|UCX +ERROR.*(?:refused|No route|timed out)"
-            r"|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
+            r"|meets grpc error, error_code: ?14|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
             r"|processes are unable to reach each other|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|ssh: connect to host .*(?:refused|timed out|No route)",
             FAIL,

@@ -71,6 +71,12 @@ FABRIC_NOT_READY = Card(
             FAIL,
             "the NVLink fabric is not ready or has no multicast groups left",
         ),
+        Pattern(
+            r"NV_WARN_NOTHING_TO_DO|query NVSwitch device information .*failed",
+            WARN,
+            "the fabric manager finds no NVSwitch: a machine without NVSwitches needs no fabric manager (disable the "
+            "service); on one with them, the driver does not see them",
+        ),
     ),
     links=(
         "https://github.com/NVIDIA/nccl-tests/issues/264",

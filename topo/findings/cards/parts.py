@@ -99,6 +99,37 @@ RDMA_ACCESS_REFUSED = Card(
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1710",),
 )
+NIC_DRIVER_FAILS = Card(
+    id="nic-driver-fails",
+    title="A NIC's driver reports a fault of the NIC or its firmware",
+    levels=(FAIL,),
+    about=(
+        "The kernel's log has what the driver of a NIC says: a queue that does not move, a command that the firmware "
+        "does not answer, a health check that fails. The port may still be shown as up."
+    ),
+    effect="connections through the NIC stop: ranks time out, or their completions fail with status 12",
+    remedy=(
+        "drain the node; reset the NIC (devlink dev reload, mlxfwreset) or restart the node; update the firmware and "
+        "the driver together; replace the NIC if it returns"
+    ),
+    sure="dmesg | grep -e mlx5 -e bnxt -e efa; devlink health show",
+    shows=("mlx5_core 0000:3b:00.0 eth2: TX timeout detected",),
+    patterns=(
+        Pattern(
+            r"(?:mlx\d_\w+|bnxt_\w+|ice|irdma|efa|ena)\b.*(?:TX timeout|[Tt]ransmit queue \d+ timed out)"
+            r"|NETDEV WATCHDOG",
+            FAIL,
+            "a NIC's driver reports a queue that sends nothing any more",
+        ),
+        Pattern(
+            r"mlx\d_\w+.*(?:health (?:compromised|recovery)|[Ff]atal error|internal error|assert_var|assert_exit_ptr"
+            r"|timeout\. Will cause a leak|[Cc]ommand .*timed? ?out|device is in (?:error|an error) state)"
+            r"|bnxt_en.*(?:[Ff]irmware (?:fatal|reset)|fatal firmware)",
+            FAIL,
+            "a NIC's firmware failed or does not answer its driver",
+        ),
+    ),
+)
 RDMA_CALL_FAILED = Card(
     id="rdma-call-failed",
     title="A call of the RDMA library failed, or NCCL's RDMA transport reports an error",
@@ -113,6 +144,12 @@ RDMA_CALL_FAILED = Card(
             FAIL,
             "an RDMA device is there, and perftest cannot make a connection's resources on it: memory may not be "
             "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached",
+        ),
+        Pattern(
+            r"[Ff]ailed to modify (?:\w+ )?QP to",
+            FAIL,
+            "a NIC's driver refused the next state of a connection: to INIT for want of rights or of the partition "
+            "key, to RTR because the peer's address does not resolve",
         ),
         Pattern(
             r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",

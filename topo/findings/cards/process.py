@@ -40,7 +40,8 @@ SHM_TOO_SMALL = Card(
             general=1,
         ),
         Pattern(
-            r"(?:creating shared memory segment|[Uu]nable to allocate shared memory|shm_open failed|Could not map "
+            r"(?:creating shared memory segment|set up shared memory segment|[Uu]nable to allocate shared memory"
+            r"|shm_open failed|Could not map "
             r".*shm)",
             FAIL,
             "a segment in /dev/shm was not made: mostly because it has no room left",
@@ -87,7 +88,8 @@ MEMLOCK_LOW = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_(?:reg_mr\w*|create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory",
+            r"ibv_(?:reg_mr\w*|create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory"
+            r"|[Uu]nable to create \w+ (?:CQ|QP|SRQ)\b.*Cannot allocate memory",
             FAIL,
             "memory cannot be registered with the NIC: the process's limit on locked memory is too low",
         ),

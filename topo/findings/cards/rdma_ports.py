@@ -28,6 +28,11 @@ IB_PORT_DOWN = Card(
             FAIL,
             "an RDMA port went down during the run",
         ),
+        Pattern(
+            r"no active ports detected|no (?:hfi|nic) units are active",
+            FAIL,
+            "MPI finds RDMA or Omni-Path devices of which no port is up",
+        ),
     ),
     links=("https://github.com/leptonai/gpud/issues/482", "https://github.com/NVIDIA/nccl/issues/394"),
 )

@@ -79,7 +79,7 @@ OPERATIONS = {
 }
 """What a call is by the begin of its name, without namespace and underscores; the longest that fits."""
 WATCHES = re.compile(
-    r"[Ww]atchdog|[Hh]eartbeat_?[Mm]onitor|HookLoop|ncclProxy(?:Service|Progress)|ncclRas|rasThreadMain|AsyncThread"
+    r"[Ww]atchdog|[Hh]eartbeat_?[Mm]onitor|HookLoop|ncclProxy(?:Service|Progress)|ncclRas|rasThreadMain|IbAsyncThread"
     r"|persistentSocket|TCPStore\w*(?:Daemon|Background)|StoreDaemon|BackgroundThread|gloo::transport::\w+::Loop"
     r"|Reducer::\w*[Ll]oop|progress_engine|opal_progress_thread"
 )

@@ -205,11 +205,13 @@ class Watchdogs:
         )
         if len(self._given_up) < MOST:
             self._given_up[rank, number] = call
+        if who.group and (standing := self._of(who)):
+            standing.stuck = Call(number, "", State.SCHEDULED, timed_out=True)
+            standing.enqueued = max(standing.enqueued, number)
 
     def _take_group(self, text: str, found: re.Match[str], who: _Who) -> None:
         number = int(found["number"])
-        standing = self._standing(found, who)
-        if standing:
+        if standing := self._standing(found, who):
             standing.stuck = Call(number, "", State.SCHEDULED, timed_out=True)
             standing.enqueued = max(standing.enqueued, number)
 
@@ -226,13 +228,17 @@ class Watchdogs:
             self._heard[who.rank] = None
 
     def _standing(self, found: re.Match[str], who: _Who) -> _Standing | None:
+        standing = self._of(who)
+        if standing and found["enqueued"]:
+            standing.enqueued, standing.completed = int(found["enqueued"]), int(found["completed"])
+        return standing
+
+    def _of(self, who: _Who) -> _Standing | None:
         key = who.group or UNNAMED, who.rank
         if len(self._standings) >= MOST and key not in self._standings:
             return None
         standing = self._standings.setdefault(key, _Standing())
         standing.about = who.about or standing.about
-        if found["enqueued"]:
-            standing.enqueued, standing.completed = int(found["enqueued"]), int(found["completed"])
         return standing
 
 
@@ -312,7 +318,7 @@ def _who(text: str, found: re.Match[str]) -> _Who:
     said = list(WHO.finditer(text, begin, found.start()))
     in_job = RANK_IN_JOB.findall(text, begin, found.start())
     rank = int(in_job[-1]) if in_job else int(said[-1]["rank"]) if said else -1
-    group, about = (said[-1]["group"] or "", said[-1]["about"] or "") if said else ("", "")
+    group, about = next(((one["group"], one["about"] or "") for one in reversed(said) if one["group"]), ("", ""))
     return _Who(rank, group, one_line(about), not in_job)
 
 

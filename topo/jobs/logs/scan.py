@@ -66,6 +66,10 @@ WORDS = (
     b"|Connection reset|No space left|Too many open|ot enough memory|ALLOC_PD|start new thread|NODE_FAIL"
     b"|DeadlineEx|Preempted|running low|low on resource|CANCELLED|returned null|alloc of|out of host|bad_alloc"
     b"|Bus error|ould not map|ould not open|by subset of|insufficient shared"
+    b"|nodes are available|ackOff|ack-off|ErrImage|dmissionErr|devices unavail|healthy dev|NotReady"
+    b"|Unschedul|OutOf|Eviction|active ports|units are active|t open hfi|t open nic|fallback fabric|ared memory segment"
+    b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
+    b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware "
 )
 """The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and
 in those of 2.0 to 2.3, which did not name itself. The more of a word are hexadecimal digits, the more lines have its

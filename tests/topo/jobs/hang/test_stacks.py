@@ -177,3 +177,17 @@ def test_whatever_is_damaged(data):
     blocks = [text[:begin].encode(), noise, text[end:].encode()]
     assert b"".join(Stacks(scene).beside(blocks, "stacks")) == b"".join(blocks)
     assert verdict(scene).text
+
+
+def test_the_thread_that_starts_a_communicator_counts(tmp_path):
+    frames = (
+        "__libc_accept (fd=30)",
+        "bootstrapInit (rank=0)",
+        "ncclCommInitRankSync (nranks=2)",
+        "ncclAsyncThreadMain ()",
+    )
+    text = "\n".join(f"#{at}  0x00007f in {frame} at init.cc:5" for at, frame in enumerate(frames))
+    (tmp_path / "stacks.txt").write_text(GDB.format(pid=7, frames=text))
+    scene = scene_of(tmp_path)
+    assert "in the start of a communicator" in message(scene)
+    assert verdict(scene).is_stuck

@@ -151,6 +151,13 @@ def test_no_size_of_a_group_is_made_up():
     assert "ranks 0" not in message(scene)
 
 
+def test_the_last_line_alone_names_its_group():
+    line = "[PG ID 0 PG GUID 0(default_pg) Rank 3] Process group watchdog thread terminated with exception: [Rank 3] "
+    said = message(read(f"[rank3]:[E603 17:48:00.0 ProcessGroupNCCL.cpp:1895] {line}{GAVE_UP}"))
+    assert "process group 0 (default_pg), at least 4 ranks" in said
+    assert said.endswith("no data from ranks 0-2")
+
+
 def test_ranks_of_a_group_without_a_name_count_from_0():
     """PyTorch 1.13 and older name no group; [Rank N] is the rank in it."""
     said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, "

@@ -125,7 +125,7 @@ def test_ids_are_of_the_issue_or_of_logs_alone():
     told = {entry.card.id for entry in catalogue()}
     of_jobs = {card.id for area in (Area.JOBS, Area.CALLS, Area.PARTS) for card in in_area(area)}
     known = {"gid-table-holes", "ib-errors-rising", "ras-port-taken", "vm-flat-topology", "socket-ifname-virtual"}
-    known |= {"nccl-aborting", "job-failed", "wrong-results"}
+    known |= {"nccl-aborting", "job-failed", "wrong-results", "gpu-lost"}
     assert told - set(SAID) - of_jobs == known
     assert all(entry.pattern.level in (Level.INFO, Level.WARN, Level.FAIL) for entry in catalogue())
     assert {"peer-lost", "collective-timeout", "ras-port-taken"} <= told
