@@ -132,6 +132,16 @@ def test_two_h200_without_p2p_are_found_to_use_host_memory():
     assert "(SHM)" in judged.causes[0].cause.what
 
 
+def test_two_h200_with_trees_and_ll_are_found_to_use_them():
+    """What NCCL 2.28.9 reached there with NCCL_ALGO=Tree NCCL_PROTO=LL (benchmarks/predict/measured.jsonl)."""
+    reached = {1: 56.7, 4: 89.2, 16: 106.6, 128: 113.3, 512: 113.8, 1024: 114.0}
+    machine = named("h200x4")
+    curve = {size << 20: by for size, by in reached.items()}
+    judged = judge(replace(table_of(curve, machine, 1, C), ranks=2, library="2.28.9"), machine)
+    assert levels(judged)["number-low"] in (Level.WARN, Level.FAIL)
+    assert "Tree with LL at" in judged.causes[0].cause.what
+
+
 def test_of_several_nodes_the_share_of_a_nic_is_named():
     machine = named("dgx-a100")
     nics = 8  # of 12: the others are for storage
