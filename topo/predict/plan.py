@@ -21,7 +21,8 @@ class NodePlan:
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
     with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release` of
     NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them. `domain`: how many machines are one node
-    for NCCL, by an NVLink domain (nvlink_domain.py); the System has them all.
+    for NCCL, by an NVLink domain (nvlink_domain.py); the System has them all. `symmetric`: whether the buffers are in
+    symmetric windows (symmetric.py).
     """
 
     system: System
@@ -36,6 +37,7 @@ class NodePlan:
     datatype: str = "float"
     redop: str = "sum"
     domain: int = 1
+    symmetric: bool = False
 
     @property
     def per_node(self) -> int:

@@ -142,6 +142,18 @@ def test_two_h200_with_trees_and_ll_are_found_to_use_them():
     assert "Tree with LL at" in judged.causes[0].cause.what
 
 
+def test_a_table_of_symmetric_windows_is_judged_by_their_forecast():
+    """Slower than rings at large sizes, and no fault: NCCL 2.28.9 on two H200 (benchmarks/gpu_vs_nccl)."""
+    reached = {2: 114.6, 8: 208.7, 32: 259.1, 128: 248.7, 512: 254.4, 1024: 255.6}
+    machine = named("h200x4")
+    table = table_of({size << 20: by for size, by in reached.items()}, machine, 1, C)
+    table = replace(table, ranks=2, library="2.28.9")
+    assert levels(judge(table, machine, settings={"NCCL_NVLS_ENABLE": "0"}))["number-low"] is not Level.PASS
+    table = replace(table, symmetric=True)
+    judged = judge(table, machine, settings={"NCCL_NVLS_ENABLE": "0"})
+    assert levels(judged) == {"number-low": Level.PASS}
+
+
 def test_of_several_nodes_the_share_of_a_nic_is_named():
     machine = named("dgx-a100")
     nics = 8  # of 12: the others are for storage
