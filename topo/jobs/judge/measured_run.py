@@ -50,8 +50,11 @@ class MeasuredRun:
         self, machine: Machine, changed: Mapping[str, str] = NOTHING, plans: Plans | None = None
     ) -> dict[int, float]:
         """The forecast by size in GB/s of bus bandwidth. Error as above."""
+        return self.predicted_by(self.plan(machine, changed, plans), changed)
+
+    def predicted_by(self, plan: NodePlan, changed: Mapping[str, str] = NOTHING) -> dict[int, float]:
+        """The same of a plan."""
         allowed = read_allowed({**dict(self.settings), **changed})
-        plan = self.plan(machine, changed, plans)
         rows = forecast(plan, self.collective, list(self.sizes), allowed, nccl_rows).rows
         return {row.size: row.busbw_gb_per_s for row in rows}
 
