@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from railgauge.topo.jobs.tables.table import MeasuredTable
 
 SVG = ".svg"
+SYMMETRIC = 2  # of -R
 
 
 def judge(
@@ -49,6 +50,18 @@ def judge(
         option(MACHINE, "--nodes", metavar="N", min=1, help="The number of equal nodes (default: as the table says)."),
     ] = None,
     sets: Set = None,
+    register: Annotated[
+        int,
+        option(
+            MACHINE,
+            "-R",
+            "--local_register",
+            metavar="0|1|2",
+            min=0,
+            max=2,
+            help="2: the tables are of symmetric windows (nccl-tests -R 2), which their headings do not say.",
+        ),
+    ] = 0,
     picture: Annotated[str | None, output("Draw the curves with forecast and bound: FILE.svg.")] = None,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -75,7 +88,7 @@ def judge(
     machine = open_machine(one_machine(source), gpus, save=save) if source or save else None
     settings = parse_settings(sets or [], MEANING)
     read_allowed(settings)
-    beside = TableJudge(machine, settings=settings)
+    beside = TableJudge(machine, settings=settings, symmetric=register == SYMMETRIC)
     judged = [beside.judge(table, nodes or 0) for table in tables]
     if picture is not None:
         _draw(picture, judged)

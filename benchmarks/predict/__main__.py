@@ -74,6 +74,7 @@ def predicted(table: dict[str, Any]) -> Forecast:
         steering=steering,
         fabric=Fabric(kind=FabricKind(table["fabric"])),
         per_thread=table["per_thread"],
+        symmetric=table.get("symmetric", False),
     )
     sizes = [size for size, _ in table["rows"]]
     return forecast(plan, Collective(table["collective"]), sizes, read_allowed(settings), nccl_rows)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 MOST_NODES = 1 << 20
 SIZES, CALL, WHAT_IF, FABRIC = "Sizes", "What is called", "What if", "Network between nodes"
 MOST_ROWS = 10_000
+SYMMETRIC = 2  # of -R
 OF_TRACE = {
     "collective": "COLLECTIVE",
     "begin": "-b",
@@ -86,6 +87,18 @@ def predict(
     ] = 1,
     dtype: Annotated[str, option(CALL, "-d", "--datatype", metavar="TYPE", help="The type of elements.")] = "float",
     redop: Annotated[str, option(CALL, "-o", "--op", metavar="OP", help="The operator of a reduction.")] = "sum",
+    register: Annotated[
+        int,
+        option(
+            CALL,
+            "-R",
+            "--local_register",
+            metavar="0|1|2",
+            min=0,
+            max=2,
+            help="2: the buffers are in symmetric windows (NCCL 2.27 on), as with -R 2 of nccl-tests.",
+        ),
+    ] = 0,
     release: Annotated[
         str | None,
         option(CALL, "--nccl", metavar="RELEASE", help="NCCL's release (default: installed, else the newest known)."),
@@ -192,6 +205,7 @@ def predict(
         fabric=fabric,
         per_thread=per_thread,
         call=call,
+        symmetric=register == SYMMETRIC,
         release=wanted or known_release(machine.sources.nccl),
     )
     if trace:
@@ -249,6 +263,7 @@ class _Shape:
     fabric: Fabric
     per_thread: int
     call: tuple[str, str]
+    symmetric: bool
     release: Release
 
     def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "NodePlan":
@@ -293,6 +308,7 @@ class _Shape:
             domain=domain,
             datatype=self.call[0],
             redop=self.call[1],
+            symmetric=self.symmetric,
         )
 
 

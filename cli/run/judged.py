@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run between GPUs reached, beside what NCCL is forecast to reach on such machines."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from railgauge.collectives.device import Device
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
     from railgauge.topo.jobs.judge.judged_table import JudgedTable
 
 
-def judged(document: RunDocument) -> "JudgedTable | None":
-    """The verdict beside the machine of rank 0: all are taken to be equal. None in host memory, and for one rank."""
+def judged(document: RunDocument, *, symmetric: bool = False) -> "JudgedTable | None":
+    """The verdict beside the machine of rank 0: all are taken to be equal. None in host memory, and for one rank.
+
+    symmetric: NCCL ran on symmetric windows (-R 2).
+    """
     if document.device != Device.CUDA or document.ranks < 2 or not document.rows:
         return None
     from railgauge.collectives.table_result import table_of
@@ -25,7 +29,7 @@ def judged(document: RunDocument) -> "JudgedTable | None":
         machine = load_machine(tolerant=True)
     except Error as error:
         why = str(error)
-    return judge(table_of(document), machine, why, document.nodes)
+    return judge(replace(table_of(document), symmetric=symmetric), machine, why, document.nodes)
 
 
 def lines(found: "JudgedTable") -> list[str]:

@@ -14,6 +14,7 @@ from railgauge.cli.run.replay import replay_lines, with_forecast
 from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.document import RunDocument
+from railgauge.collectives.engine import Engine
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import WORSE
 from railgauge.collectives.report import nccl_tests
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from railgauge.collectives.comparison import Comparison
     from railgauge.topo.jobs.judge.judged_table import JudgedTable
 
+SYMMETRIC = 2  # of -R
+
 
 class RunOutput:
     """The output of one process; only rank 0's process prints results."""
@@ -35,6 +38,7 @@ class RunOutput:
         self.older: Older | None = None
         self._leads = leads
         self._rows = 0
+        self._symmetric = job.engine is Engine.NCCL and job.register == SYMMETRIC
         self._shows_progress = leads and job.json and sys.stderr.isatty()
 
     def say(self, text: str) -> None:
@@ -61,7 +65,7 @@ class RunOutput:
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
         saved = self._save(document)
-        shown = self._show(document, compared, None if error else judged.judged(document))
+        shown = self._show(document, compared, None if error else judged.judged(document, symmetric=self._symmetric))
         broken = counters.tell(document.link_traffic or ())
         if document.error and not isinstance(error, BrokenPipeError):
             tell(f"railgauge run: {document.error}")

@@ -75,6 +75,16 @@ def test_the_picture_marks_what_departs(tables, tmp_path):
     assert in_process("judge", str(tables / "low.txt"), "-o", "judged.png").returncode == 2
 
 
+def test_symmetric_windows_have_a_forecast_of_their_own(tables):
+    (plain,), (windows,) = (judged(tables / "good.txt", *more)[1] for more in ((), ("-R", "2")))
+    assert plain["forecast_gb_per_s"] != windows["forecast_gb_per_s"]
+    assert judged(tables / "good.txt", "-R", "1")[1] == [plain]
+    found = [in_process("graph", "predict", "--from", "@h200x4", "--json", "-b", "1G", "-R", how) for how in "02"]
+    documents = [json.loads(one.stdout) for one in found]
+    assert [one["symmetric"] for one in documents] == [False, True]
+    assert documents[1]["rows"][0]["algorithm"] == "nvls"
+
+
 def test_a_file_without_a_table_is_bad_input(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("nothing was measured\n")

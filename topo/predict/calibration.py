@@ -24,6 +24,9 @@ EFFICIENCY = {  # factor on NCCL's bandwidths
 # Throughput of one channel if few run. Between 2 H200 14 passed 253 GB/s, between 4 of them 16 passed 319, of
 # which EFFICIENCY is a part; other GPUs are assumed equal.
 CHANNEL_GB_PER_S = 19.5
+# Symmetric windows, fitted to 4 x H200 from 128 KiB on (benchmarks/gpu_vs_nccl); other GPUs are assumed equal.
+SYMMETRIC_EFFICIENCY = 0.8  # of a GPU's links
+SYMMETRIC_SCALE = {True: 1.2, False: 0.9}  # factor on NCCL's latencies of loads and stores: all_reduce, others
 PAIR_EFFICIENCY = (0.935, 0.935, 0.85, 0.72)  # of a GPU's links in an all-to-all, by generation
 PAIR_NET_EFFICIENCY = 0.935  # of the ways to NICs
 PAIR_US = 8.0  # before the first message of an exchange in pairs

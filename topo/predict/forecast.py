@@ -8,6 +8,7 @@ from typing import TypeAlias
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
+from railgauge.topo.predict import symmetric
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.limit import CollectiveLimits, Limit
 from railgauge.topo.predict.nccl_cost import cost
@@ -73,13 +74,22 @@ def nccl_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed
 
     among = [] if collective.in_pairs else combinations(plan, collective, allowed)
 
+    windows = symmetric.may_run(plan, collective)
+
     def row(size: int) -> ForecastRow:
+        if windows:
+            kernel = symmetric.chosen(plan, collective, size)
+            found = symmetric.cost(plan, collective, size, kernel)
+            return made(size, found, kernel.algorithm, kernel.protocol, kernel.blocks)
         algorithm, protocol = _chosen(plan, collective, size, among)
         if algorithm is Algorithm.DIRECT:
             found, channels = pair_cost(plan, collective, size), len(plan.graphs.ring.channels)
         else:
             found = cost(passing, collective, size, algorithm, protocol)
             channels = channels_used(plan, size, algorithm, protocol)
+        return made(size, found, algorithm, protocol, channels)
+
+    def made(size: int, found: Cost, algorithm: Algorithm, protocol: Protocol, channels: int) -> ForecastRow:
         return ForecastRow(
             size=size,
             cost=found,

@@ -7,7 +7,7 @@ from railgauge.topo.nccl.graph.ends import names_of, text_names
 from railgauge.topo.nccl.graph.link_names import device_at, held
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind, System
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict import nvls, pairs
+from railgauge.topo.predict import nvls, pairs, symmetric
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest
 from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, channels_most, ring_steps
@@ -61,6 +61,13 @@ class CollectiveLimits:
     def _by_bandwidth(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
         if algorithm is Algorithm.DIRECT:
             return self.of_pairs()
+        if algorithm is Algorithm.ZERO_COPY:
+            if protocol is Protocol.LL:
+                what = (
+                    f"a kernel of symmetric windows counts {symmetric.ll_sent(self._collective)} times the data with LL"
+                )
+                return Limit(by=BANDWIDTH, what=what, device=str(protocol))
+            return _link(self._plan.system, symmetric.fullest(self._plan, self._collective))
         if algorithm in (NVLS, NVLS_TREE):
             return self._of_nvls(algorithm)
         return self.of_channels(RING if algorithm in (PAT, *COLLNET) else algorithm, protocol)
@@ -155,6 +162,8 @@ def _steps(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> str:
         return f"a multicast step within each node + 2 x {_levels(plan)} steps between nodes"
     if algorithm is NVLS:
         return "a multicast step" if plan.nodes == 1 else "a multicast step within each node + one through the network"
+    if algorithm is Algorithm.ZERO_COPY:
+        return "a kernel that reads and writes the arrays of all ranks"
     if algorithm is PAT:
         return f"{_levels(plan)} steps between nodes, and a part for each of {plan.ranks} ranks"
     if algorithm in COLLNET:

@@ -43,7 +43,7 @@ def _cost(passing: Passing, collective: Collective, size: int, algorithm: Algori
     times = 2 if algorithm is TREE else ring_steps(collective, plan.ranks) / plan.ranks
     passed = passing.gb_per_s(RING if algorithm is PAT else algorithm, protocol)
     bandwidth = passed / times * calibration.EFFICIENCY[protocol][row]
-    if algorithm is TREE:
+    if algorithm is TREE and plan.ranks > 2:  # two ranks have no chain to fill
         bandwidth *= tree_share(size, protocol)
     elif algorithm is PAT:
         bandwidth *= pat.share(plan)

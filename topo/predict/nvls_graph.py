@@ -114,7 +114,8 @@ def fullest(plan: NodePlan, graph: NvlsGraph, collective: Collective) -> Fullest
 def fullest_to_nics(plan: NodePlan, graph: NvlsGraph, times: float) -> Fullest:
     """The fullest links between heads and their NICs if each part crosses them `times` in each direction."""
     nics = sorted(head_nics(plan), key=lambda nic: -nic.gb_per_s)[: graph.heads]
-    both = ((nic.gpu, nic.net) for nic in nics), ((nic.net, nic.gpu) for nic in nics)
+    pairs = [(nic.gpu, plan.far.get(nic.net.id, nic.net)) for nic in nics]
+    both = pairs, [(net, gpu) for gpu, net in pairs]
     each = times / graph.heads
     return of_steps(plan, (Step(source=a, target=b, gb_per_s=each) for pairs in both for a, b in pairs))
 

@@ -82,7 +82,7 @@ def _own_nics(plan: NodePlan, ranks: Iterable[Node]) -> Iterator[tuple[Node, Nod
     """Each rank with its NICs, and the share of its traffic on each."""
     for rank in ranks:
         nets = plan.table.local_nets(rank) if rank.id in plan.table.kept else [_nearest(plan, rank)]
-        yield from ((rank, net, 1 / len(nets)) for net in nets)
+        yield from ((rank, plan.far.get(net.id, net), 1 / len(nets)) for net in nets)
 
 
 def _nearest(plan: NodePlan, rank: Node) -> Node:

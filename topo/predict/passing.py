@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The throughput of all channels together, GB/s: limited by the plan, by the number that runs, and by the links.
 
-For a tree it is twice the reduced data, as NCCL counts, because all data goes up and down. NCCL's own figures
-(nccl_model.py) are for its choice: they grow with the number of channels, which links do not.
+For a tree it is twice the reduced data, as NCCL counts, because all data goes up and down: an inner rank sends it
+twice. Of two ranks both are ends, which send and receive it once, as in a ring. NCCL's own figures (nccl_model.py) are
+for its choice: they grow with the number of channels, which links do not.
 """
 
 from functools import cache
@@ -19,6 +20,7 @@ from railgauge.topo.predict.release import NEWEST, Since
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
+TREE_OF_RING = 0.92  # what NCCL counts of a tree's channels (`bus_gb_per_s`)
 
 
 class Passing:
@@ -32,7 +34,10 @@ class Passing:
         """With a protocol."""
         found = self.channels(algorithm)
         reached = found * protocol_share(self.plan, algorithm, protocol)
-        return min(reached, most_ll(self.plan)) if protocol is LL else reached
+        if protocol is not LL:
+            return reached
+        most = 2 * TREE_OF_RING if algorithm is TREE and self.plan.ranks == 2 else 1
+        return min(reached, most * most_ll(self.plan))
 
     def channels(self, algorithm: Algorithm) -> float:
         """With any protocol."""
@@ -64,11 +69,14 @@ class Passing:
 
 def protocol_share(plan: NodePlan, algorithm: Algorithm, protocol: Protocol) -> float:
     """The throughput of a protocol by NCCL's factors (`bus_gb_per_s`) or maxima, whichever is lower."""
+    ring = {LL: 0.5, LL128: min(0.92, _share(plan, nccl.RING_LL128_MOST)), SIMPLE: 1.0}[protocol]
     if algorithm is RING:
-        return {LL: 0.5, LL128: min(0.92, _share(plan, nccl.RING_LL128_MOST)), SIMPLE: 1.0}[protocol]
+        return ring
+    if plan.ranks == 2:
+        return ring * TREE_OF_RING
     # with one GPU a node all trees are the same, whatever NCCL counts off for a plain one
     plain = plan.plain_tree and plan.per_node > 1
-    simple = min(0.92 * (0.85 if plain else 1.0), _share(plan, nccl.TREE_MOST))
+    simple = min(TREE_OF_RING * (0.85 if plain else 1.0), _share(plan, nccl.TREE_MOST))
     flagged = min(simple * (7 / 9 if plan.nodes == 1 else 120 / 128), _share(plan, nccl.TREE_LL128_MOST))
     return {LL: simple / 3.8, LL128: flagged, SIMPLE: simple}[protocol]
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of a prediction: the planned channels, and the number and kind of ranks and nodes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from railgauge.topo.channels.graph import TREE, Graph, Graphs
-from railgauge.topo.nccl.graph.model import NodeKind, System
+from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.nccl.paths.paths import Paths
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.nccl.settings.steering import Steering
@@ -21,7 +22,8 @@ class NodePlan:
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
     with one launch after the other (nccl-tests' -g). `real`: links at what they run at, not as NCCL plans. `release` of
     NCCL; `datatype` and `redop` by nccl-tests' names: NVLS depends on them. `domain`: how many machines are one node
-    for NCCL, by an NVLink domain (nvlink_domain.py); the System has them all.
+    for NCCL, by an NVLink domain (nvlink_domain.py); the System has them all. `symmetric`: whether the buffers are in
+    symmetric windows (symmetric.py). `far`: the NICs that carry the data in place of those planned, by id (crossed.py).
     """
 
     system: System
@@ -36,6 +38,8 @@ class NodePlan:
     datatype: str = "float"
     redop: str = "sum"
     domain: int = 1
+    symmetric: bool = False
+    far: Mapping[str, Node] = field(default_factory=dict)
 
     @property
     def per_node(self) -> int:

@@ -104,6 +104,7 @@ def _header(found: Forecast) -> list[str]:
     kind = "host ranks" if plan.on_host else "GPUs"
     text = f"# {found.collective}: {plan.ranks} {kind}, {plan.machines} {'node' if plan.machines == 1 else 'nodes'}"
     text += f"; NCCL {release_text(plan.release)}" if plan.release != NEWEST and not plan.on_host else ""
+    text += "; symmetric windows" * plan.symmetric
     if plan.nodes > 1:
         levels = fabric.levels(plan.nics, plan.nodes)
         text += f"; fabric {fabric.kind}, {levels} level{'s' * (levels > 1)} of {fabric.radix} ports"
@@ -152,6 +153,7 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
         "nccl": None if found.plan.on_host else release_text(found.plan.release),
         "datatype": found.plan.datatype,
         "redop": found.plan.redop,
+        "symmetric": found.plan.symmetric,
         "fabric": _fabric_record(found.plan) if found.plan.nodes > 1 else None,
         "change": {"edits": list(compared.edits), "statement": compared.statement} if compared else None,
         "ring": _graph_record(found.plan, "ring"),

@@ -10,6 +10,7 @@ from tests.collectives.results import result, row, timing
 from tests.topo.jobs.judge.made import curve_of
 
 from railgauge.cli.run.output import RunOutput
+from railgauge.collectives.engine import Engine
 from railgauge.topo import machine as machines
 from railgauge.topo.nccl.settings.algorithm import Collective
 
@@ -49,6 +50,16 @@ def test_the_document_has_the_verdict(capsys, monkeypatch):
     found = json.loads(finished(capsys, monkeypatch, 0.5, as_json=True))["judged"]
     assert [one["id"] for one in found["findings"] if one["level"] == "WARN"] == ["number-low"]
     assert found["tables"][0]["forecast_gb_per_s"] > found["tables"][0]["reached_gb_per_s"]
+
+
+def test_nccl_on_symmetric_windows_has_the_forecast_of_those(capsys, monkeypatch):
+    def forecast_of(**job):
+        monkeypatch.setattr("tests.cli.run.test_judged.JOB", replace(JOB, **job))
+        out = finished(capsys, monkeypatch, 0.95, as_json=True)
+        return json.loads(out)["judged"]["tables"][0]["forecast_gb_per_s"]
+
+    plain, own = forecast_of(engine=Engine.NCCL), forecast_of(engine=Engine.RAILGAUGE, register=2)
+    assert plain == own != forecast_of(engine=Engine.NCCL, register=2)
 
 
 @pytest.mark.parametrize("fields", [{"device": "cpu"}, {"ranks": 1}])

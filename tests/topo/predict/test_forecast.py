@@ -54,6 +54,24 @@ def test_constants_meet_what_they_were_set_on():
     assert statistics.median(errors("calibration")) < 0.06
 
 
+@pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
+def test_a_tree_of_two_ranks_passes_on_what_a_ring_does(protocol):
+    """Neither rank is inside the tree and sends the data twice, as from three ranks on."""
+
+    def share(where, size):
+        allowed = [read_allowed({"NCCL_ALGO": name, "NCCL_PROTO": protocol}) for name in ("Tree", "Ring")]
+        tree, ring = (rows(where, size, allowed=one)[0] for one in allowed)
+        assert (tree.algorithm, ring.algorithm) == (Algorithm.TREE, Algorithm.RING)
+        return tree.busbw_gb_per_s / ring.busbw_gb_per_s
+
+    whole = load_machine("@h200x4").topology
+    for kept, least in ((2, 0.9), (4, 0.0)):
+        drops = [f"GPU{number}" for number in range(kept, 4)]
+        where = planned(edited(whole, drops=drops))
+        assert least < share(where, LARGE) < 1
+        assert least < share(where, 32 << 20) < (1 if kept == 2 or protocol == "Simple" else 0.9)
+
+
 @settings(deadline=None)
 @given(
     COLLECTIVES,

@@ -11,9 +11,10 @@ from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import Error
 from railgauge.topo.jobs.judge.measured_run import MeasuredRun
 from railgauge.topo.jobs.judge.plans import Plans
-from railgauge.topo.jobs.judge.possible_causes import PossibleCause, variants
+from railgauge.topo.jobs.judge.possible_causes import OTHER_NUMA, PossibleCause, variants
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.predict.crossed import crossed
 from railgauge.topo.predict.nvls_bound import nvls_found
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.search import search
@@ -66,6 +67,9 @@ class Forecasts:
         for cause, variant, changed in self._variants[key]:
             with suppress(Error):
                 found.append((cause, run.predicted(variant, changed, self._plans)))
+        far = crossed(self.plan(run)) if run.nodes > 1 else None
+        if far is not None:
+            found.append((OTHER_NUMA, run.predicted_by(far)))
         return tuple(found)
 
     def _without(self, gpus: tuple[str, ...]) -> "Forecasts":

@@ -4,6 +4,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from railgauge.topo.jobs.judge.forecasts import Forecasts
@@ -46,7 +47,7 @@ def named_machine(table: MeasuredTable) -> tuple[str, str]:
 class TableJudge:
     """Judges the tables of a job beside a machine, or without one beside those that their headings name.
 
-    settings and in_force: as `judge` takes them.
+    settings and in_force: as `judge` takes them. symmetric: all tables are of symmetric windows, whatever they say.
     """
 
     def __init__(
@@ -55,13 +56,15 @@ class TableJudge:
         *,
         settings: Mapping[str, str] = NOTHING,
         in_force: Mapping[str, str] | None = None,
+        symmetric: bool = False,
     ) -> None:
         self._machine = Forecasts(machine) if machine else None
         self._named = cache(lambda name: Forecasts(load_machine(f"@{name}")))
-        self._settings, self._in_force = settings, in_force
+        self._settings, self._in_force, self._symmetric = settings, in_force, symmetric
 
     def judge(self, table: MeasuredTable, nodes: int = 0) -> JudgedTable:
         """Judge one table, of that many nodes (0: as it says)."""
+        table = replace(table, symmetric=table.symmetric or self._symmetric)
         beside, why = self._machine, ""
         if beside is None:
             name, why = named_machine(table)

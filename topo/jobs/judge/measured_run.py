@@ -26,7 +26,7 @@ FLOAT = "float"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
     """`settings` of NCCL, as pairs, are those that the forecast assumes. `release` is None where it is unknown;
-    `datatype` and `redop` have nccl-tests' names.
+    `datatype` and `redop` have nccl-tests' names. `symmetric`: the buffers are in symmetric windows (-R 2).
     """
 
     collective: Collective
@@ -37,18 +37,24 @@ class MeasuredRun:
     release: Release | None = None
     datatype: str = FLOAT
     redop: str = "sum"
+    symmetric: bool = False
 
     def plan(self, machine: Machine, changed: Mapping[str, str] = NOTHING, plans: Plans | None = None) -> NodePlan:
         """What NCCL would run, under further settings. `plans` holds earlier ones. Error if it finds no channels."""
         plan = (plans or Plans()).plan(machine, self.nodes, {**dict(self.settings), **changed}, self.release)
-        return replace(plan, per_thread=self.per_thread, datatype=self.datatype, redop=self.redop)
+        return replace(
+            plan, per_thread=self.per_thread, datatype=self.datatype, redop=self.redop, symmetric=self.symmetric
+        )
 
     def predicted(
         self, machine: Machine, changed: Mapping[str, str] = NOTHING, plans: Plans | None = None
     ) -> dict[int, float]:
         """The forecast by size in GB/s of bus bandwidth. Error as above."""
+        return self.predicted_by(self.plan(machine, changed, plans), changed)
+
+    def predicted_by(self, plan: NodePlan, changed: Mapping[str, str] = NOTHING) -> dict[int, float]:
+        """The same of a plan."""
         allowed = read_allowed({**dict(self.settings), **changed})
-        plan = self.plan(machine, changed, plans)
         rows = forecast(plan, self.collective, list(self.sizes), allowed, nccl_rows).rows
         return {row.size: row.busbw_gb_per_s for row in rows}
 
@@ -74,6 +80,7 @@ def run_of(
         release=_release(table.library),
         datatype=datatype,
         redop=redop if redop not in ("", "none") else "sum",
+        symmetric=table.symmetric,
     )
 
 

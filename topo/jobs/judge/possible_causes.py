@@ -31,6 +31,14 @@ class PossibleCause(NamedTuple):
     seldom: bool = False
 
 
+OTHER_NUMA = PossibleCause(
+    "GPUs send by NICs of another NUMA node (NCCL_IB_HCA, or a VM hides the nodes)",
+    "",
+    "railgauge topo paths, on the host too",
+    True,
+)
+
+
 def variants(
     machine: Machine, plan: NodePlan, in_force: Mapping[str, str]
 ) -> Iterator[tuple[PossibleCause, Machine, Mapping[str, str]]]:

@@ -55,6 +55,7 @@ class DraftTable:
     nodes: int = 0
     devices: list[RankDevice] = field(default_factory=list)
     per_thread: int | None = None
+    symmetric: bool = False
     iterations: int | None = None
     warmup: int | None = None
     checked: bool | None = None

@@ -8,10 +8,12 @@ from typing import Any
 from railgauge.topo.jobs.tables.documents import figure
 from railgauge.topo.jobs.tables.draft import MOST_DEVICES, MOST_ROWS, Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.nccl_columns import INTEGER
+from railgauge.topo.jobs.tables.nccl_command import is_symmetric
 from railgauge.topo.jobs.tables.nccl_release import release_of_code
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, RankDevice, TableRow
 
 LONGEST = 256
+MOST_ARGUMENTS = 256
 
 
 class NcclTestsDocuments:
@@ -80,6 +82,7 @@ def _describe(table: DraftTable, document: Mapping[str, Any], config: Mapping[st
     args = document.get("args")
     command = str(args[0]) if isinstance(args, list) and args else ""
     table.test = command.rpartition("/")[2][:LONGEST]
+    table.symmetric = isinstance(args, list) and is_symmetric(" ".join(map(str, args[:MOST_ARGUMENTS])))
     table.collective = collective_named(table.test)
     table.library = release_of_code(_whole(document.get("nccl_version")))
     table.per_thread = _whole(config.get("ngpus"))

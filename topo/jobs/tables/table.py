@@ -86,6 +86,8 @@ class MeasuredTable:
     devices: tuple[RankDevice, ...] = ()
     per_thread: int | None = None
     """GPUs that one thread drives (nccl-tests -g)."""
+    symmetric: bool = False
+    """Whether the buffers are in symmetric windows (nccl-tests -R 2), where the command line is known."""
     iterations: int | None = None
     warmup: int | None = None
     checked: bool | None = None

@@ -5,15 +5,17 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from tests.topo.jobs.judge.made import curve_of, table_of
+from tests.topo.jobs.judge.made import SIZES, curve_of, table_of
 
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.judge import judge as judging
 from railgauge.topo.jobs.judge.forecasts import Forecasts
+from railgauge.topo.jobs.judge.measured_run import MeasuredRun
 from railgauge.topo.jobs.tables.table import Measurement, RankDevice
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.predict.crossed import crossed
 
 C = Collective.ALL_REDUCE
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-1v", "pcie-switch", "h200nvl")
@@ -130,6 +132,52 @@ def test_two_h200_without_p2p_are_found_to_use_host_memory():
     judged = judge(table, machine)
     assert levels(judged)["number-low"] is Level.FAIL
     assert "(SHM)" in judged.causes[0].cause.what
+
+
+def test_two_h200_with_trees_and_ll_are_found_to_use_them():
+    """What NCCL 2.28.9 reached there with NCCL_ALGO=Tree NCCL_PROTO=LL (benchmarks/predict/measured.jsonl)."""
+    reached = {1: 56.7, 4: 89.2, 16: 106.6, 128: 113.3, 512: 113.8, 1024: 114.0}
+    machine = named("h200x4")
+    curve = {size << 20: by for size, by in reached.items()}
+    judged = judge(replace(table_of(curve, machine, 1, C), ranks=2, library="2.28.9"), machine)
+    assert levels(judged)["number-low"] in (Level.WARN, Level.FAIL)
+    assert "Tree with LL at" in judged.causes[0].cause.what
+
+
+def test_a_table_of_symmetric_windows_is_judged_by_their_forecast():
+    """Slower than rings at large sizes, and no fault: NCCL 2.28.9 on two H200 (benchmarks/gpu_vs_nccl)."""
+    reached = {2: 114.6, 8: 208.7, 32: 259.1, 128: 248.7, 512: 254.4, 1024: 255.6}
+    machine = named("h200x4")
+    table = table_of({size << 20: by for size, by in reached.items()}, machine, 1, C)
+    table = replace(table, ranks=2, library="2.28.9")
+    assert levels(judge(table, machine, settings={"NCCL_NVLS_ENABLE": "0"}))["number-low"] is not Level.PASS
+    table = replace(table, symmetric=True)
+    judged = judge(table, machine, settings={"NCCL_NVLS_ENABLE": "0"})
+    assert levels(judged) == {"number-low": Level.PASS}
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100"])
+@pytest.mark.parametrize("collective", [C, Collective.ALL_GATHER, Collective.ALL_TO_ALL])
+def test_nics_of_another_numa_node_are_the_cause(name, collective):
+    """The sockets' links, of 22 GB/s and less, carry what all NICs do."""
+    machine = named(name)
+    run = MeasuredRun(collective=collective, sizes=tuple(SIZES), nodes=2)
+    curve = run.predicted_by(crossed(run.plan(machine)))
+    judged = judge(table_of(curve, machine, 2, collective), machine)
+    assert levels(judged)["number-low"] is Level.FAIL
+    assert "another NUMA node" in " ".join(one.cause.what for one in judged.causes), judged.causes
+    alone = table_of({1 << 30: curve[1 << 30]}, machine, 2, collective)
+    slow = table_of(curve_of(machine, 2, collective, share=0.6), machine, 2, collective)
+    for other in (alone, slow):
+        assert not any("another NUMA node" in one.cause.what for one in judge(other, machine).causes)
+
+
+def test_where_all_nics_are_on_one_numa_node_they_are_on_no_other():
+    run = MeasuredRun(collective=C, sizes=(1 << 30,), nodes=2)
+    drops = [f"NIC{number}" for number in range(6, 12)]
+    assert (
+        crossed(run.plan(replace(named("dgx-h100"), topology=edited(named("dgx-h100").running, drops=drops)))) is None
+    )
 
 
 def test_of_several_nodes_the_share_of_a_nic_is_named():

@@ -38,6 +38,12 @@ def test_run():
     assert table.rows[1].in_place.wrong is None
 
 
+def test_the_arguments_tell_symmetric_windows():
+    assert not one(json.dumps(RUN)).symmetric
+    assert one(json.dumps(RUN | {"args": ["./all_reduce_perf", "-R", "2"]})).symmetric
+    assert not one(json.dumps(RUN | {"args": "-R 2"})).symmetric
+
+
 def test_run_printed_over_lines_behind_other_lines():
     text = "NCCL version 2.29.7\n" + json.dumps(RUN, indent=4) + "\ndone\n"
     assert one(text).rows == one(json.dumps(RUN)).rows

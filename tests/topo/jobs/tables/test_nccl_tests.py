@@ -185,6 +185,21 @@ def test_command_above_its_table():
     assert one("$ ./all_reduce_perf\n" + "a line  1\n" * 1000 + OLD).test == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "symmetric"),
+    [
+        ("-b 8 -R 2 -e 1G", True),
+        ("-R2", True),
+        ("--local_register=2", True),
+        ("-R 1", False),
+        ("-R 22", False),
+        ("", False),
+    ],
+)
+def test_the_command_tells_symmetric_windows(arguments, symmetric):
+    assert one(f"$ mpirun -np 8 ./build/all_reduce_perf {arguments}\n{OLD}").symmetric is symmetric
+
+
 def test_groups_beside_each_other():
     table = one(NEW.replace("Rank  1 Group  0", "Rank  0 Group  1"))
     assert (table.ranks, table.nodes, table.groups, table.copies) == (1, 1, 2, 1)
