@@ -10,7 +10,7 @@ from railgauge.topo.channels.joined import Joined
 from railgauge.topo.errors import InputError
 from railgauge.topo.fabric.captured import CapturedPort
 from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
-from railgauge.topo.fabric.traffic import ChannelPattern, Messages
+from railgauge.topo.fabric.traffic import ChannelPattern, NicMessages
 from railgauge.topo.nccl.graph.model import System
 
 NicsByDev = Mapping[int, FabricEndpoint]
@@ -35,7 +35,7 @@ def nics_by_dev(system: System, fabric: FabricMap, ports: Sequence[CapturedPort]
     return found
 
 
-def joined_messages(joined: Joined, nics: Sequence[NicsByDev], pattern: ChannelPattern) -> Messages:
+def joined_messages(joined: Joined, nics: Sequence[NicsByDev], pattern: ChannelPattern) -> NicMessages:
     """The messages of all rings or trees; InputError for a NIC that is not on the fabric."""
     import numpy as np
 
@@ -45,7 +45,7 @@ def joined_messages(joined: Joined, nics: Sequence[NicsByDev], pattern: ChannelP
     steps = edges if ring else [each for edge in edges for each in (edge, edge.reversed())]
     starts = [member.first_rank for member in joined.members]
     ends = [_ends(joined, nics, starts, step) for step in steps]
-    return Messages([one for one, _ in ends], [other for _, other in ends], np.full(len(ends), share))
+    return NicMessages([one for one, _ in ends], [other for _, other in ends], np.full(len(ends), share))
 
 
 def _ends(

@@ -48,7 +48,7 @@ class JobNics:
         return min(map(len, self.nics))
 
 
-class Messages(NamedTuple):
+class NicMessages(NamedTuple):
     """Messages between NICs; weights: bytes of each for one byte of the collective."""
 
     sources: list[FabricEndpoint]
@@ -77,7 +77,7 @@ def usual_channels(job: JobNics) -> tuple[ChannelNics, ...]:
 
 def messages(
     job: JobNics, order: Sequence[int], channels: Sequence[ChannelNics], pattern: ChannelPattern, per_node: int = 1
-) -> Messages:
+) -> NicMessages:
     """The messages of nodes in an order (places in the job). per_node: ranks of a node, which a ring's share counts."""
     import numpy as np
 
@@ -101,7 +101,7 @@ def messages(
         for here, there in steps:
             sources.append(job.nics[here][channel.leaves])
             targets.append(job.nics[there][channel.enters])
-    return Messages(sources, targets, np.full(len(sources), share))
+    return NicMessages(sources, targets, np.full(len(sources), share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class FabricLoad:
         ]
 
 
-def load_of(routing: Routing, sent: Messages, pattern: ChannelPattern, *, adaptive: bool) -> FabricLoad:
+def load_of(routing: Routing, sent: NicMessages, pattern: ChannelPattern, *, adaptive: bool) -> FabricLoad:
     """The load of some messages."""
     import numpy as np
 
