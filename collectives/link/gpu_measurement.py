@@ -87,10 +87,6 @@ def affordable(job: LinkJob, left: dict[int, int], remark: Say) -> LinkJob:
     return replace(job, bytes=longest)
 
 
-FILLS_BYTES = 32 << 20
-"""Smaller copies do not last long enough beside their start (some 10 us) to show what a path carries."""
-
-
 class Tournament:
     """Measures over each transport and copy method, the pairs of a round at the same time."""
 
@@ -169,7 +165,7 @@ class Tournament:
                     figures.there_and_back_s / 2 * 1e6,
                 ),
             ),
-            predicted_gb_per_s=path.gb_per_s if self._job.bytes >= FILLS_BYTES else None,
+            predicted_gb_per_s=path.gb_per_s,
             predicted_latency_us=None,
             via=(VIA[way.transport],) * 2,
             planned=(VIA[way.transport],) * 2,

@@ -46,6 +46,9 @@ BANDWIDTH = Quantity("bandwidth", "GB/s", SLOW_NODE, SLOW_LINK)
 LATENCY = Quantity("latency", "us", NODE_LATENCY, LINK_LATENCY)
 QUANTITIES = (BANDWIDTH, LATENCY)
 
+FILLS_BYTES = 32 << 20
+"""Smaller copies between GPUs do not last long enough beside their start (some 10 us) to show what a path carries."""
+
 
 def kinds(links: Sequence[PairResult]) -> dict[Kind, list[PairResult]]:
     """The pairs that should be equally fast, in order of first appearance of their kinds."""
@@ -140,6 +143,8 @@ def _expected(
     result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, older: OlderLinks | None
 ) -> Finding | None:
     """The pair that is furthest below what an older result or the prediction has of it; None without either."""
+    if not older and quantity is not LATENCY and alike[0].path and result.job.bytes < FILLS_BYTES:
+        return None
     found = [
         (one, link, way)
         for link in alike

@@ -58,7 +58,7 @@ class PairResult:
     """Its measurements; repeated, and alone, if it was unclear which rank or link is slow. The best of each figure is
     used."""
     predicted_gb_per_s: float | None
-    """None: unknown to the topology, or of sizes that do not show it."""
+    """None: unknown to the topology."""
     predicted_latency_us: float | None
     """None between GPUs: there is no model."""
     via: tuple[str, str]

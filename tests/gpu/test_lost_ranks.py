@@ -12,7 +12,8 @@ from tests.cli.command import clean_environment, command
 from tests.hosts.waiting import until_at_work
 from tests.patience import HANGS_AFTER_S
 
-LONG = ("--device", "cuda", "-b", "1M", "-e", "1M", "-n", "1000000")
+LONG = ("--device", "cuda", "-b", "1M", "-e", "1M", "-n", "1000000", "-z", "1")
+"""The host waits for each operation: of a thousand that are queued, a CPU ends each as slowly as it runs kernels."""
 
 
 def start(*ranks, timeout_s=5, **env):

@@ -23,7 +23,7 @@ from railgauge.transports.network import SOCKETS
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
-SIZES = (32, 4096, 1 << 20)
+SIZES = (32, 4096, 1 << 16)
 COLLECTIVE = Collective.ALL_GATHER
 
 
