@@ -91,8 +91,8 @@ def predicted(table: PublishedTable, sizes: list[int]) -> Forecast:
     """The prediction for a table, over the channels that NCCL would choose."""
     settings = settings_of(table)
     plan = PLANS.plan(machine_of(table), nodes_of(table.machine), settings, known_release(table.release))
-    kind = {"per_thread": table.per_thread or 1, "datatype": table.type, "redop": table.redop or "sum"}
-    return forecast(replace(plan, **kind), Collective(table.collective), sizes, read_allowed(settings), nccl_rows)
+    plan = replace(plan, per_thread=table.per_thread or 1, datatype=table.type, redop=table.redop or "sum")
+    return forecast(plan, Collective(table.collective), sizes, read_allowed(settings), nccl_rows)
 
 
 def settings_of(table: PublishedTable) -> dict[str, str]:
