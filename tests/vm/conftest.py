@@ -16,7 +16,7 @@ import railgauge
 
 HERE = Path(__file__).parent
 SOURCES = (HERE.parent, Path(railgauge.__file__).parent)
-TIMEOUT_S = 360  # about 60 s where two cores are free
+TIMEOUT_S = 1500  # about 90 s where two cores are free
 
 
 @pytest.fixture(scope="session")
