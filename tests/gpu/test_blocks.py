@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 EVERY_WAY = """
@@ -64,7 +65,8 @@ def test_no_kernel_has_more_blocks(fake_gpus, tmp_path, by):
     if by == "settings":
         env |= {"NCCL_MAX_CTAS": "6", "NCCL_MAX_NCHANNELS": "7"}
     asked = (sys.executable, "-c", EVERY_WAY, by)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False)
+    limits = {"timeout": HANGS_AFTER_S, "check": False}
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, **limits)
     assert result.returncode == 0, result.stderr
     launches = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
     one, other = ([launch[1:3] for launch in launches if launch[0] == gpu] for gpu in "01")

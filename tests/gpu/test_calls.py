@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 PRELUDE = """
@@ -106,7 +107,8 @@ run(part)
 def output_of(program, env):
     asked = (sys.executable, "-c", PRELUDE + program)
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **env)
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False)
+    limits = {"timeout": HANGS_AFTER_S, "check": False}
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, **limits)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -6,7 +6,12 @@ the error counts of a memory error that the driver reported.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from railgauge.topo.findings.cards.comparison import CHANGED_SINCE, EXPECTATION_UNMET, SLOWER_THAN_BEFORE
+from railgauge.topo.findings.cards.comparison import (
+    CHANGED_SINCE,
+    DEVICES_DIFFER,
+    EXPECTATION_UNMET,
+    SLOWER_THAN_BEFORE,
+)
 from railgauge.topo.findings.cards.gdr import DMABUF_UNSUPPORTED, PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import GPU_LOST, GPU_NIC_FAR, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import (
@@ -39,6 +44,7 @@ BAD = (Level.FAIL, Level.WARN)
 LOUD = (*BAD, Level.INFO)
 CAUSES: Mapping[tuple[str, str], tuple[str, ...]] = {
     (EXPECTATION_UNMET.id, "gpus"): (GPU_LOST.id,),
+    (EXPECTATION_UNMET.id, "model"): (DEVICES_DIFFER.id,),
     (EXPECTATION_UNMET.id, "nics"): (NIC_LOST.id,),
     (EXPECTATION_UNMET.id, "nvlinks"): (NVLINK_MISSING.id, GPU_LOST.id),
     (EXPECTATION_UNMET.id, "link"): (PCIE_LINK_DEGRADED.id,),
