@@ -8,6 +8,7 @@ import errno
 import gc
 import importlib
 import os
+import resource
 import signal
 import sys
 
@@ -56,6 +57,7 @@ COMMANDS = {
     "completion": ("railgauge.cli.completion.command", "Print the completion script for bash, zsh or fish."),
 }
 
+LEAST_MIB = 64  # of address space: in less, Python's own imports fail in any way, or never end
 GARBAGE_PASS = 100_000  # allocations between two collections: the start makes tens of thousands of objects that stay
 WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and ssh: a reader that is gone has to be an error there, not a signal
 
@@ -63,6 +65,7 @@ WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and ssh: a reader that is gon
 def main() -> None:
     """Run the command line in this process and exit with its status."""
     gc.set_threshold(GARBAGE_PASS)
+    refuse_little_memory()
     fill_closed_streams()
     if sys.stdout is None:
         print(f"railgauge: stdout is closed: redirect it to a file or to {os.devnull}", file=sys.stderr)
@@ -74,10 +77,19 @@ def main() -> None:
         status = dispatch(sys.argv[1:])
     except KeyboardInterrupt:  # before a command runs
         status = INTERRUPTED
-    except (MemoryError, ImportError) as error:  # there is no room even to load what would explain it
+    except (MemoryError, ImportError, SystemError) as error:  # there is no room even to load what would explain it
         os.write(2, f"railgauge: out of memory? {type(error).__name__} {error}\n".encode())
         status = 3
     sys.exit(status)
+
+
+def refuse_little_memory() -> None:
+    """End with 3 where the limit of address space (ulimit -v) leaves no room for any command."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit >> 20 < LEAST_MIB:
+        said = f"railgauge: out of memory: ulimit -v is {limit >> 20} MiB, and commands need {LEAST_MIB} or more\n"
+        os.write(2, said.encode())
+        sys.exit(3)
 
 
 def fill_closed_streams() -> None:

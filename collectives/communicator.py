@@ -22,13 +22,13 @@ from railgauge.collectives.plan import Tree
 from railgauge.collectives.point_to_point import PointToPoint
 from railgauge.collectives.rails import interfaces
 from railgauge.collectives.registered import RegisteredArrays
-from railgauge.collectives.subgroups import Subgroups
+from railgauge.collectives.subgroups import Part, Subgroups
 from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, TuningScope, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.whole_numbers import check_numbers, is_number
 from railgauge.collectives.work import Making
 from railgauge.collectives.zero_copy import zero_copy_sizes
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
@@ -85,7 +85,7 @@ class Communicator(Collectives, PointToPoint, HostMemory):
         self._only = Algorithm.RING if fault else only
         self._environ = os.environ if environ is None else environ
         self._parts: list[Communicator] = []
-        self._subgroups = Subgroups(group, self._part)
+        self._subgroups = Subgroups(group)
         self._order = OperationOrder(f"works-{group.world_rank}")
         self._closed = False
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
@@ -137,7 +137,7 @@ class Communicator(Collectives, PointToPoint, HostMemory):
         Raises:
             UsageError: a color or key is not a whole number. RunError, UnavailableError: as when this one was made.
         """
-        return self._making(lambda: self._subgroups.split(color, key), async_op)
+        return self._making(lambda: self._part(self._subgroups.split(color, key)), async_op)
 
     def subset(self, ranks: Sequence[int], *, async_op: bool = False) -> Any:
         """Make a communicator of some ranks, numbered in this order; they alone call it, with the same ranks.
@@ -148,7 +148,7 @@ class Communicator(Collectives, PointToPoint, HostMemory):
         Raises:
             UsageError: this rank is not among them, or they are not ranks of this communicator. Others as `split`.
         """
-        return self._making(lambda: self._subgroups.subset(ranks), async_op)
+        return self._making(lambda: self._part(self._subgroups.subset(ranks)), async_op)
 
     def abort(self) -> None:
         """End this rank's operations here, which raise AbortedError from now on; any thread may call it.
@@ -281,21 +281,29 @@ class Communicator(Collectives, PointToPoint, HostMemory):
         self._wait_for_queue()
         return make()
 
-    def _part(self, group: Group, ranks: list[int]) -> "Communicator":
+    def _part(self, part: Part | None) -> "Communicator | None":
+        """Connect some of the ranks; None for None."""
+        if part is None:
+            return None
+        group, ranks = part
         peers = [self.peers[rank] for rank in ranks]
         ring = list(range(len(ranks)))
-        made = Communicator(
-            group,
-            peers,
-            [ring] * self.rings,
-            [ring_steps(peers)] * self.rings,
-            only=self._only,
-            network=self._network,
-            environ=self._environ,
-            net_gb_per_s=self.host_ranks.net_gb_per_s,
-            parent=self,
-            point_to_point=self._messages is not None,
-        )
+        try:
+            made = Communicator(
+                group,
+                peers,
+                [ring] * self.rings,
+                [ring_steps(peers)] * self.rings,
+                only=self._only,
+                network=self._network,
+                environ=self._environ,
+                net_gb_per_s=self.host_ranks.net_gb_per_s,
+                parent=self,
+                point_to_point=self._messages is not None,
+            )
+        except UnavailableError as error:
+            self._job.fail(str(error))  # the others wait for this rank
+            raise
         self._parts.append(made)
         return made
 

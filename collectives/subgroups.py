@@ -3,25 +3,24 @@
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UsageError
 from railgauge.transports.group import Group
 
-C = TypeVar("C")
+Part = tuple[Group, list[int]]
+"""A group of some ranks, and these in its order."""
 
 
-class Subgroups(Generic[C]):
-    """One rank's view of how its group is divided; `make(group, ranks)` connects some of its ranks."""
+class Subgroups:
+    """One rank's view of how its group is divided."""
 
-    def __init__(self, group: Group, make: Callable[[Group, list[int]], C]) -> None:
+    def __init__(self, group: Group) -> None:
         self._group = group
-        self._make = make
         self._splits = 0
         self._subsets: Counter[tuple[int, ...]] = Counter()
 
-    def split(self, color: int | None, key: int) -> C | None:
+    def split(self, color: int | None, key: int) -> Part | None:
         """The ranks of this color, by key and number; all ranks call it. Errors are those of `Communicator.split`."""
         try:
             own = [None if color is None else operator.index(color), operator.index(key)]
@@ -32,9 +31,9 @@ class Subgroups(Generic[C]):
         if color is None:
             return None
         same = (rank for rank in range(self._group.world_size) if told[rank][0] == color)
-        return self._made(sorted(same, key=lambda rank: told[rank][1]), self._splits)
+        return self._part(sorted(same, key=lambda rank: told[rank][1]), self._splits)
 
-    def subset(self, ranks: Sequence[int]) -> C:
+    def subset(self, ranks: Sequence[int]) -> Part:
         """These ranks, which alone call it. Errors are those of `Communicator.subset`."""
         size, own = self._group.world_size, self._group.rank
         try:
@@ -46,11 +45,7 @@ class Subgroups(Generic[C]):
         if own not in chosen:
             raise UsageError(f"subset: rank {own} is not among ranks {chosen!r:.80}, which alone call it")
         self._subsets[tuple(chosen)] += 1
-        return self._made(chosen, -self._subsets[tuple(chosen)])
+        return self._part(chosen, -self._subsets[tuple(chosen)])
 
-    def _made(self, ranks: list[int], number: int) -> C:
-        try:
-            return self._make(self._group.subgroup(ranks, number), ranks)
-        except UnavailableError as error:
-            self._group.job.fail(str(error))  # the others wait for this rank
-            raise
+    def _part(self, ranks: list[int], number: int) -> Part:
+        return self._group.subgroup(ranks, number), ranks

@@ -93,7 +93,8 @@ def beside(link: PairResult, of_latency: bool, older: "OlderPair | None") -> lis
         measured = [(link.latency_us, before, link.predicted_latency_us)]
     else:
         ways = zip(link.gb_per_s, (link.ranks, link.ranks[::-1]), strict=True)
-        predicted = link.predicted_gb_per_s if link.path is None or link.path.nvlinks else None  # not through PCIe
+        is_known = link.path is None or (link.path.nvlinks and not link.is_short)  # not through PCIe
+        predicted = link.predicted_gb_per_s if is_known else None
         measured = [(value, older.figures(ends).gb_per_s if older else None, predicted) for value, ends in ways]
     found = []
     for value, before, model in measured:

@@ -18,7 +18,7 @@ from railgauge.collectives.link.judgement import to_measure_again
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.measurement import Say
-from railgauge.collectives.link.pair_result import PairResult, PairSample
+from railgauge.collectives.link.pair_result import FILLS_BYTES, PairResult, PairSample
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.node_machine import read_machine
 from railgauge.topo.errors import AbortedError, UnavailableError, UsageError, VerificationError
@@ -173,4 +173,5 @@ class Tournament:
             moved=None,
             method=way.method,
             path=path,
+            is_short=self._job.bytes < FILLS_BYTES,
         )

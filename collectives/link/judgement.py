@@ -11,7 +11,7 @@ from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.expected import GOOD, LATENCY_TIMES, Beside, OlderLinks, OlderPair, beside
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.odd import LEAST_LOSS, LEAST_RANKS, Directed, Judged, Odd, odd_ones
-from railgauge.collectives.link.pair_result import Kind, PairResult, PairSample
+from railgauge.collectives.link.pair_result import FILLS_BYTES, Kind, PairResult, PairSample
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.cards.links import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
@@ -45,9 +45,6 @@ class Quantity:
 BANDWIDTH = Quantity("bandwidth", "GB/s", SLOW_NODE, SLOW_LINK)
 LATENCY = Quantity("latency", "us", NODE_LATENCY, LINK_LATENCY)
 QUANTITIES = (BANDWIDTH, LATENCY)
-
-FILLS_BYTES = 32 << 20
-"""Smaller copies between GPUs do not last long enough beside their start (some 10 us) to show what a path carries."""
 
 
 def kinds(links: Sequence[PairResult]) -> dict[Kind, list[PairResult]]:
@@ -120,6 +117,9 @@ def _of_kind(
     level, said = Level.PASS, f"none of {many} stands out"
     if alike[0].crowded:
         level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time avoids that"
+    elif judged is None and alike[0].is_short and quantity is BANDWIDTH:
+        level = Level.UNKNOWN
+        said = f"messages of {result.job.bytes} bytes are too short to show what a path carries: try -b {FILLS_BYTES}"
     elif judged is None:
         level = Level.UNKNOWN
         said = f"too few to compare: {many} (needs at least {LEAST_RANKS} {result.noun}s), and nothing is predicted"
@@ -143,8 +143,6 @@ def _expected(
     result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, older: OlderLinks | None
 ) -> Finding | None:
     """The pair that is furthest below what an older result or the prediction has of it; None without either."""
-    if not older and quantity is not LATENCY and alike[0].path and result.job.bytes < FILLS_BYTES:
-        return None
     found = [
         (one, link, way)
         for link in alike

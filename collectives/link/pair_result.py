@@ -10,6 +10,8 @@ from railgauge.collectives.link.tournament import Pair
 Route = tuple[str, int, CopyMethod | None]
 """Transport, rail, and copy method between GPUs."""
 Kind = tuple[Route, bool, bool, bool, GpuPath | None, float | None]
+FILLS_BYTES = 32 << 20
+"""Smaller copies between GPUs do not last long enough beside their start (some 10 us) to show what a path carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class PairResult:
     method: CopyMethod | None = None
     path: GpuPath | None = None
     """Both for GPUs."""
+    is_short: bool = False
+    """The long message was below FILLS_BYTES."""
 
     @property
     def gb_per_s(self) -> tuple[float, float]:

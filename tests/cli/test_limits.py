@@ -96,7 +96,7 @@ def test_a_thread_of_the_meeting_that_cannot_go_on_ends_the_command_with_3(tmp_p
 
 @pytest.mark.parametrize(
     ("arguments", "mebibytes"),
-    [*((RUN, size) for size in (25, 35, 50, 60, 90, 140)), *((SHOW, size) for size in (25, 34)), (CHECK, 25)],
+    [*((RUN, size) for size in (25, 50, 66, 80, 100, 140)), (SHOW, 34), (CHECK, 66)],
 )
 def test_too_little_address_space_is_3_with_the_cause_or_enough(arguments, mebibytes):
     """A library, a thread's stack, a codec or a module that finds no room: each fails with another error."""

@@ -80,6 +80,7 @@ def test_everything_that_exports_its_memory_is_read_and_written_where_it_is(make
     assert [read(got) for got in summed(make)] == [want, want]
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")
 def test_tensors_of_pytorch(monkeypatch):
     lib = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[2] / "build/peers/torch" / lib)])

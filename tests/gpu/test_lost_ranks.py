@@ -14,13 +14,15 @@ from tests.patience import HANGS_AFTER_S
 
 LONG = ("--device", "cuda", "-b", "1M", "-e", "1M", "-n", "1000000", "-z", "1")
 """The host waits for each operation: of a thousand that are queued, a CPU ends each as slowly as it runs kernels."""
+FEW_BLOCKS = {"NCCL_MAX_CTAS": "4"}
+"""On a simulated GPU one runs after the other."""
 
 
 def start(*ranks, timeout_s=5, **env):
     """A run that would last minutes, and the processes of its ranks; returns once they have connected."""
     launcher = subprocess.Popen(
         command("run", "all_reduce", *LONG, "--timeout", str(timeout_s), *ranks),
-        env=clean_environment(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/dev/stderr", **env),
+        env=clean_environment(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/dev/stderr", **FEW_BLOCKS, **env),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -335,8 +336,9 @@ void print_cost(const std::string& folder) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  char folder[] = "/tmp/nccl-plugin-XXXXXX";
-  REQUIRE(mkdtemp(folder));
+  std::string made = std::filesystem::temp_directory_path() / "nccl-plugin-XXXXXX";
+  const char* folder = mkdtemp(made.data());
+  REQUIRE(folder);
   setenv("RAILGAUGE_NCCL_RECORD", folder, 1);
   setenv("RAILGAUGE_NCCL_LEVEL", "net", 1);
   setenv("RAILGAUGE_NCCL_MIB", "8", 1);
@@ -350,6 +352,5 @@ int main(int count, char** arguments) {
     the_last_ones_are_kept_and_losses_are_counted(folder);
     a_killed_process_leaves_its_records(folder);
   }
-  const std::string remove = std::string("rm -r ") + folder;
-  REQUIRE(!system(remove.c_str()));
+  std::filesystem::remove_all(folder);
 }

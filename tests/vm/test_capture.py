@@ -10,7 +10,7 @@ from tests.vm.lab.board import FakeDevice, layout
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests.vm.boards import COMING_AND_GOING, NODE_SWITCH, gpus
 from tests.vm.lab.board import layout
 from tests.vm.xml_tree import built, told
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 
 
 def unsteady(board):

@@ -8,7 +8,7 @@ from tests.vm.boards import NODE_NIC, gpus, nv_switches
 from tests.vm.lab.guest import CPU
 from tests.vm.xml_tree import built, told
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 ON_ROOT = "0000:00:10.0"
 FIRST_CPUS = {"cpu 0", "cpu 1"}  # a rank's tree starts with the CPU of its GPU; fused, both hold the virtual NICs
 

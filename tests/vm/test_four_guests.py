@@ -10,7 +10,7 @@ from tests.vm.lab import guest
 
 from railgauge.collectives.operation import NUMBERS
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 GUESTS = 4
 TIMEOUT_S = 300  # about 50 s where two cores are free
 ENVIRONMENT = {

@@ -12,7 +12,7 @@ from tests.vm.answers import Answers
 from tests.vm.boards import GPU, gpus, small
 from tests.vm.lab import guest
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.vm
 TIMEOUT_S = 240  # about 50 s where two cores are free
 BOARD = small(GPU)
 FOUND = 1

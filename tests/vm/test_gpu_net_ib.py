@@ -12,7 +12,7 @@ from tests.vm.lab import guest
 
 from railgauge.collectives.operation import NUMBERS
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 TIMEOUT_S = 300  # about 60 s where two cores are free
 FAILED = 4
 NICS = ("rxe0", "rxe1")

@@ -6,7 +6,7 @@ from tests.topo.hwloc_view import ours, theirs
 
 from railgauge.topo.machine import load_machine
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 
 
 def test_hwloc_sees_the_same_tree(node):

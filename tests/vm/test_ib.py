@@ -10,7 +10,7 @@ import pytest
 from tests.vm.boards import ONE_RAIL, TWO_RAILS
 from tests.vm.lab import guest
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 TIMEOUT_S = 300  # about 40 s where two cores are free
 BYTES = 2 * 1_109_289  # of one shape: each size three times as it lies and registered, and what time_pair says itself
 RTS = 3  # enum ibv_qp_state

@@ -9,7 +9,7 @@ import pytest
 
 from railgauge.collectives.operation import NUMBERS
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 FAILED = 4
 
 

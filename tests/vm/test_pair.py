@@ -5,7 +5,7 @@ import pytest
 from tests.cli.command import railgauge
 from tests.vm.boards import gpus
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 
 
 def test_an_rdma_ping_pong_runs_between_the_guests(pair):

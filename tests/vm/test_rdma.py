@@ -12,7 +12,7 @@ from tests.vm.rdma_tools import devinfo, ibstat
 from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
 from railgauge.topo.machine import load_machine
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(800)]
+pytestmark = pytest.mark.vm
 STATE_NUMBERS = {"ACTIVE": 4}  # enum ibv_port_state
 PHYSICAL_NUMBERS = {"LinkUp": 5}  # IBTA 14.2.5.6, PortPhysicalState
 

@@ -10,6 +10,7 @@ from tests.collectives.link.synthetic import pair, result
 from railgauge.collectives.link.again import LEAST_OTHERS
 from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.expected import Figures, OlderLinks
+from railgauge.collectives.link.gpu_path import GpuPath
 from railgauge.collectives.link.judgement import judge, to_measure_again
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.pair_result import PairSample
@@ -162,6 +163,15 @@ def test_an_older_result_finds_what_all_others_have_too(ranks):
 def test_an_older_result_of_another_size_is_no_judge():
     (found, _) = judge(result(2, {}), older(Figures(25.0, 5.0), size=1 << 10))
     assert (str(found.level), "predicted" in found.message) == ("PASS", True)
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_a_short_message_between_gpus_is_not_held_against_what_the_path_carries(is_short):
+    path = GpuPath(type="NVL", nvlinks=18, gb_per_s=12.5)
+    slow = replace(pair((0, 1), (1.0, 1.0)), path=path, is_short=is_short)
+    found = judge(result(2, {(0, 1): slow}))[0]
+    assert found.level is (Level.UNKNOWN if is_short else Level.FAIL)
+    assert ("too short to show what a path carries" in found.message) is is_short
 
 
 def test_pairs_of_which_another_speed_was_predicted_are_not_compared():

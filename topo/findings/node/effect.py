@@ -74,8 +74,8 @@ class Prices:
             return ""
         try:
             broken = faulty()
-            if broken.system == self._repaired.system and any(".nvlinks=" in edit for edit in edits):
-                return ""  # which GPUs the missing links of a mesh were between is unknown
+            if broken.system == self._repaired.system and broken.topology != self._repaired.topology:
+                return ""  # the repair joins nothing: which GPUs the missing links of a mesh were between is unknown
             found = self._found(broken, edits, nodes)
             larger = self._found(broken, edits, SEVERAL) if nodes == PAIR else found
         except Error:
