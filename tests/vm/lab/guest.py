@@ -28,7 +28,11 @@ KERNEL_OPTIONS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_t
 POLL_S = 0.05
 TAIL = 3000
 HANGS = "blocked for more than"
-"""What Linux says of a task that waits without end."""
+"""What Linux says of a task that waits without end; of one that a signal may end it says nothing."""
+IDLE_S, WORKS_S = 90.0, 1.0
+"""Guests that together take less than a second of CPU time in so many seconds have nothing to do: they wait for none of
+each other so long."""
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ class GuestError(Exception):
 
 
 class KernelHangs(GuestError):
-    """The kernel of a guest says that one of its tasks waits without end."""
+    """A task of a guest waits without end: its kernel says so, or no guest has had anything to do for long."""
 
 
 def boot(kernel: Kernel, guests: Sequence[Guest], timeout_s: float) -> None:
@@ -72,8 +76,11 @@ def _run(kernel: Kernel, guests: Sequence[Guest], timeout_s: float) -> None:
             for rank, guest in enumerate(guests)
         ]
         deadline = time.monotonic() + timeout_s
+        at_work, spent_s = time.monotonic(), 0.0
         while any(machine.process.poll() is None for machine in machines):
-            if any(map(_hangs, guests)):
+            if (so_far_s := sum(machine.cpu_s() for machine in machines)) > spent_s + WORKS_S:
+                at_work, spent_s = time.monotonic(), so_far_s
+            if any(map(_hangs, guests)) or time.monotonic() > at_work + IDLE_S:
                 raise KernelHangs("a kernel hangs:\n" + "\n".join(map(_said, guests)))
             if time.monotonic() > deadline:
                 raise GuestError(f"not done within {timeout_s:g} s:\n" + "\n".join(map(_said, guests)))
@@ -106,6 +113,14 @@ class _Running:
             )
         for socket in sockets:
             socket.close()
+
+    def cpu_s(self) -> float:
+        """CPU time so far; 0 once it has ended."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / TICKS
 
     def __enter__(self) -> "_Running":
         return self
