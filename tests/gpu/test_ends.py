@@ -99,7 +99,7 @@ def test_a_rank_that_stops_waiting_lets_go_of_its_peers_on_other_hosts(fake_gpus
 
 
 HUNG = """
-    import os, threading
+    import os, threading, time
     from railgauge._native import collectives as native
     from railgauge.topo.errors import RunError
 
@@ -139,7 +139,7 @@ def test_a_gpu_that_is_done_late_gives_memory_back_again(fake_gpus, tmp_path):
             print(native.a_gpu_hangs())
             os.remove(os.environ["FAKE_CUDA_HANG"])
             while native.a_gpu_hangs():
-                pass
+                time.sleep(0.001)
             for _ in range(3):
                 take(0)
         """)
@@ -166,7 +166,7 @@ def test_a_wait_that_takes_too_long_sees_when_the_gpu_is_done(fake_gpus, tmp_pat
         print(native.a_gpu_hangs())
         os.remove(os.environ["FAKE_CUDA_HANG"])
         while native.a_gpu_hangs():
-            pass
+            time.sleep(0.001)
         filling.join()
         print("done")
         """)
