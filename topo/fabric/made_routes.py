@@ -21,7 +21,8 @@ def with_routes(fabric: FabricMap) -> FabricMap:
     number = {key: place for place, key in enumerate(fabric.switches)}
     leaves = sorted(fabric.on_leaf, key=number.__getitem__)
     lids = [np.sort([one.lid or 0 for one in fabric.on_leaf[leaf]]) for leaf in leaves]
-    size = 1 + max([one.lid or 0 for one in (*fabric.switches.values(), *fabric.endpoints)])
+    known = [*(one.lid for one in fabric.switches.values()), *(one.lid for one in fabric.endpoints)]
+    size = 1 + max(lid or 0 for lid in known)
     tables = {key: np.full(size, UNROUTED, np.uint8) for key in fabric.switches}
     for one, leaf in fabric.leaf_of.items():
         tables[leaf][one.lid or 0] = int(fabric.cable_at[one.end].other(one.end).port)

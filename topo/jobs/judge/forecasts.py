@@ -62,7 +62,7 @@ class Forecasts:
         self, run: MeasuredRun, in_force: tuple[tuple[str, str], ...]
     ) -> tuple[tuple[PossibleCause, BySize], ...]:
         """Under each possible cause; the settings in force are one, and what is known of the fabric."""
-        found = []
+        found: list[tuple[PossibleCause, BySize]] = []
         key = run.nodes, run.settings, run.release, in_force
         if key not in self._variants:  # kept, so that each machine is searched once for all tables
             self._variants[key] = list(variants(self.machine, self.plan(run), dict(in_force)))
@@ -73,7 +73,7 @@ class Forecasts:
         if far is not None:
             found.append((OTHER_NUMA, run.predicted_by(far)))
         with suppress(Error):
-            found += self._of_fabric(run)
+            found.extend(self._of_fabric(run))
         return tuple(found)
 
     def _of_fabric(self, run: MeasuredRun) -> Iterator[tuple[PossibleCause, BySize]]:
