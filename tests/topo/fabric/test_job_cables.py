@@ -42,9 +42,18 @@ def test_cables_that_a_job_does_not_take_are_no_limit():
     assert "gpu007" in limiting(made("slow:gpu007/mlx5_1"), count=3, nodes=("gpu007", "gpu001", "gpu002")).source
 
 
+ALTERNATING = ("gpu000", "gpu004", "gpu001", "gpu005", "gpu002", "gpu006", "gpu003", "gpu007")
+
+
+def test_messages_take_the_routes_that_are_known():
+    fabric = made("routes:leaf-r0-0[5]")
+    found = limiting(fabric, nodes=ALTERNATING)
+    assert (found.source, found.share) == ("leaf-r0-0[5]", pytest.approx(4 / RAILS))
+    assert limiting(replace(fabric, routes=None), nodes=ALTERNATING).allows == pytest.approx(RAILS * NIC)
+
+
 def test_nodes_that_alternate_between_leaves_share_the_uplinks():
-    order = ("gpu000", "gpu004", "gpu001", "gpu005", "gpu002", "gpu006", "gpu003", "gpu007")
-    found = limiting(made(spines=1, oversubscription=4), nodes=order)
+    found = limiting(made(spines=1, oversubscription=4), nodes=ALTERNATING)
     assert (found.source[:5], found.target[:5]) in (("leaf-", "spine"), ("spine", "leaf-"))
     assert found.share == pytest.approx(4 / RAILS)  # four nodes of a leaf, each with a half of its bytes
     assert found.allows == pytest.approx(NIC * RAILS / 4)

@@ -4,6 +4,7 @@
 from collections import Counter
 from itertools import permutations
 
+import numpy as np
 import pytest
 
 from railgauge.topo.errors import UsageError
@@ -45,6 +46,20 @@ def test_every_uplink_has_as_many_destinations(plan):
         counts = {int((table == port).sum()) for port in up}
         assert len(counts) <= 1, fabric.switches[key].name
         assert 0 not in counts
+
+
+@pytest.mark.parametrize("plan", [TWO, THREE, APART])
+def test_every_uplink_carries_as_much_when_all_send_to_all_of_their_rail(plan):
+    fabric = make_fabric(plan)
+    routing = Routing(fabric)
+    pairs = [pair for pair in permutations(fabric.endpoints, 2) if pair[0].device == pair[1].device]
+    carried = routing.loads(*map(list, zip(*pairs, strict=True)), np.ones(len(pairs)), adaptive=False)
+    by_switch = {}
+    for end, load in zip(routing.ends, carried.tolist(), strict=True):
+        far = fabric.cable_at[end].other(end).device
+        if far in fabric.switches and fabric.tier_of.get(end.device, 9) < fabric.tier_of[far]:
+            by_switch.setdefault(end.device, set()).add(load)
+    assert {len(loads) for loads in by_switch.values()} == {1}
 
 
 @pytest.mark.parametrize(
