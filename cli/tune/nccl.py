@@ -53,7 +53,7 @@ def nccl(
     ] = 4.0,
     turns: Annotated[
         int | None,
-        option(HOW, "--turns", metavar="N", min=2, show_default="9", help="At most so many runs with a setting."),
+        option(HOW, "--turns", metavar="N", min=5, show_default="9", help="At most so many runs with a setting."),
     ] = None,
     output: Annotated[str | None, output_option("Write the JSON document to FILE as well.")] = None,
     as_json: Json = False,

@@ -16,19 +16,25 @@ NOTHING = "-"
 
 
 def sweep_lines(found: NcclSweep, what: str) -> Iterator[Line]:
-    """NCCL's choice at each size, the fastest setting where one is faster, and what that costs at other sizes."""
+    """NCCL's choice at each size, the fastest setting where one is faster, what that costs at other sizes, and what
+    failed.
+    """
     yield line(f"{what}: {len(found.samples) - 1} settings beside NCCL's choice, {found.turns} turns", Ink.HEADING)
     yield from map(line, fitting([HEAD, *(_cells(found, size) for size in found.verdicts)], None))
     faster = dict.fromkeys(way for size in found.verdicts for way in found.gains(size)[:1])
-    if not faster:
-        yield line(f"no setting saves {LEAST_GAIN:.0%} of the time beyond the noise")
-        return
-    yield line("A variable holds for all sizes of a job:")
+    yield line(
+        "A variable holds for all sizes of a job:"
+        if faster
+        else f"no setting saves {LEAST_GAIN:.0%} of the time beyond the noise"
+    )
     for way in faster:
         shares = {size: found.gain(way, size) for size in found.verdicts if size in found.times[way]}
         best, worst = (which(shares, key=shares.__getitem__) for which in (max, min))
         costs = f"costs up to {-shares[worst]:.0%}, at {size_text(worst)}" if shares[worst] < 0 else "costs nothing"
         yield line(f"  {way.words}: saves up to {shares[best]:.0%}, at {size_text(best)}; {costs}")
+    for why in dict.fromkeys(found.left_out.values()):
+        first, *others = [way.words for way, its in found.left_out.items() if its == why]
+        yield line(f"left out: {first}{f' and {len(others)} more' if others else ''}: {why}")
 
 
 def _cells(found: NcclSweep, size: int) -> list[str]:
