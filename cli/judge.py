@@ -4,10 +4,12 @@
 import os
 import shlex
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.fabric.options import FabricFiles, open_fabric
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
 from railgauge.cli.help.command import app_of, option
 from railgauge.cli.help.page import MACHINE
@@ -26,6 +28,7 @@ from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
+    from railgauge.topo.jobs.judge.job_fabric import JobFabric
     from railgauge.topo.jobs.judge.judged_table import JudgedTable
     from railgauge.topo.jobs.tables.table import MeasuredTable
 
@@ -62,6 +65,7 @@ def judge(
             help="2: the tables are of symmetric windows (nccl-tests -R 2), which their headings do not say.",
         ),
     ] = 0,
+    fabric: FabricFiles = None,
     picture: Annotated[str | None, output("Draw the curves with forecast and bound: FILE.svg.")] = None,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -73,6 +77,7 @@ def judge(
     Examples:
         railgauge judge all_reduce.txt --from @dgx-h100
         railgauge judge two-nodes.txt --from node1.tar.gz --nodes 2 -o judged.svg
+        railgauge judge 16-nodes.txt --from node1.tar.gz --fabric fabric/
         srun all_reduce_perf -b 8 -e 8G -f 2 | railgauge judge - --from live
     """
     from railgauge.topo.jobs.judge.known import TableJudge
@@ -88,7 +93,12 @@ def judge(
     machine = open_machine(one_machine(source), gpus, save=save) if source or save else None
     settings = parse_settings(sets or [], MEANING)
     read_allowed(settings)
-    beside = TableJudge(machine, settings=settings, symmetric=register == SYMMETRIC)
+    beside = TableJudge(
+        machine,
+        settings=settings,
+        symmetric=register == SYMMETRIC,
+        fabric=_job_fabric(fabric) if fabric else None,
+    )
     judged = [beside.judge(table, nodes or 0) for table in tables]
     if picture is not None:
         _draw(picture, judged)
@@ -100,6 +110,20 @@ def judge(
             print_lines(line for one in judged for line in judge_lines(one))
         print_findings(findings, detail=detail)
     leave_with(findings, fail_on)
+
+
+def _job_fabric(files: list[str]) -> "JobFabric":
+    from railgauge.cli.fabric.known import known_fabric
+    from railgauge.topo.findings.fabric.examined import ExaminedFabric
+    from railgauge.topo.findings.fabric.rules import findings
+    from railgauge.topo.jobs.judge.job_fabric import JobFabric
+
+    fabric, _, _ = open_fabric(files, None)
+    return JobFabric(
+        over=cache(lambda nodes: known_fabric(fabric, nodes)),
+        nodes=fabric.nodes,
+        findings=findings(ExaminedFabric(fabric=fabric)),
+    )
 
 
 def _tables(files: list[str]) -> "list[MeasuredTable]":

@@ -40,6 +40,7 @@ COMMANDS = {
     "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to fix it."),
     "env": ("railgauge.cli.env", "NCCL's settings here: the effect of each, and whether it helps."),
     "run": ("railgauge.cli.run.command", "Run a validated collective over the planned channels."),
+    "tune": ("railgauge.cli.tune.commands", "Measure which settings make stock NCCL faster than its own choice."),
     "link": (
         "railgauge.cli.link.command",
         "Measure bandwidth and latency between all ranks or GPUs; name the slow link or rank.",

@@ -30,7 +30,11 @@ def make(
     rails: Annotated[int, option(SHAPE, "--rails", metavar="N", help="NICs of a node, each on its own leaves.")] = 4,
     leaves: Annotated[int, option(SHAPE, "--leaves", metavar="N", help="Leaf switches of all rails.")] = 8,
     spines: Annotated[int, option(SHAPE, "--spines", metavar="N", help="Spine switches in all.")] = 4,
-    separate: Annotated[bool, option(SHAPE, "--separate", help="Each rail has its own spines.")] = False,
+    separate: Annotated[bool, option(SHAPE, "--separate", help="Each rail has its own spines and cores.")] = False,
+    pods: Annotated[
+        int, option(SHAPE, "--pods", metavar="N", help="Groups of leaves and spines that only cores join.")
+    ] = 1,
+    cores: Annotated[int, option(SHAPE, "--cores", metavar="N", help="Switches of a third tier in all.")] = 0,
     oversubscription: Annotated[
         float, option(SHAPE, "--oversubscription", metavar="X", help="Bandwidth of a leaf down / bandwidth up.")
     ] = 1.0,
@@ -59,6 +63,7 @@ def make(
 
     Examples:
         railgauge fabric make --leaves 8 --spines 4 --rails 4 --nodes 32 -o lab
+        railgauge fabric make --leaves 16 --spines 8 --cores 4 --pods 2 --nodes 64 -o lab
         railgauge fabric make --break swap:gpu003/mlx5_1,gpu017/mlx5_1 --machine @dgx-h100 -o lab
     """
     from railgauge.topo.fabric.breakage import broken
@@ -80,6 +85,8 @@ def make(
         storage=storage,
         speed=speed,
         devices=model.devices if model else (),
+        pods=pods,
+        cores=cores,
     )
     made = broken(make_fabric(plan), faults or ())
     fabric = made.fabric

@@ -31,21 +31,9 @@ def fabric_of(
     given = [flag for flag, source in sources.items() if source and source.name == "COMMANDLINE"]
     if given:
         raise UsageError(f"{', '.join(given)}: the files of --fabric say it; leave it out")
-    return _known(wiring, hop_us)
+    from railgauge.cli.fabric.known import known_fabric
+    from railgauge.cli.fabric.options import adaptive_routing, open_fabric
 
-
-def _known(paths: Sequence[str], hop_us: float) -> Fabric:
-    from railgauge.cli.fabric.options import open_fabric
-    from railgauge.topo.fabric.measured import shape_of
-    from railgauge.topo.fabric.rails import find_rails
-    from railgauge.topo.predict.fabric import KnownFabric
-
-    found, _, _ = open_fabric(paths, None)
-    shape = shape_of(found, find_rails(found))
-    return KnownFabric(
-        kind=FabricKind.FLAT if shape.tiers == 1 else FabricKind.RAIL if shape.rails else FabricKind.FAT_TREE,
-        oversubscription=shape.oversubscription,
-        hop_us=hop_us,
-        per_leaf=shape.nodes_per_leaf,
-        tiers=shape.tiers,
-    )
+    found, _, _ = open_fabric(wiring, None)
+    adaptive_routing(found, asked=False)
+    return known_fabric(found, hop_us=hop_us)

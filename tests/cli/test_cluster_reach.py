@@ -159,6 +159,15 @@ def test_nodes_that_end_before_they_try_are_named_with_the_reason_and_the_others
     assert (reach.failures, reach.untried, sorted(done)) == ((), frozenset(), [["gpu1"], ["gpu2"]])
 
 
+def test_last_words_that_are_no_text_are_shown(monkeypatch, tmp_path):
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\nprintf 'no module: \\377\\376' >&2\nexit 3\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("RAILGAUGE_SSH", str(ssh))
+    reach = try_reach({"gpu1": "gpu1"}, {"gpu1": ()}, frozenset(), HANGS_AFTER_S, lambda _names: None)
+    assert reach.silent == {"gpu1": "railgauge ended there with status 3: no module: \ufffd\ufffd"}
+
+
 def kill_once_it_tries(hosts, host):
     """End the node's process as soon as it has a connection under way."""
     deadline = time.monotonic() + HANGS_AFTER_S

@@ -140,6 +140,30 @@ def test_a_prediction_takes_the_files(lab):
     )
 
 
+def test_a_prediction_names_the_cable_that_limits(tmp_path):
+    """Four nodes with eight rails, one leaf each; the cable of one NIC runs at half its speed."""
+    lab = str(tmp_path / "lab")
+    shape = ("--leaves", "8", "--spines", "0", "--rails", "8", "--nodes", "4", "--break", "slow:gpu001/mlx5_2")
+    assert in_process("fabric", "make", *shape, "-o", lab).returncode == 0
+    sizes = ("-b", "1G", "-e", "1G", "--from", "@dgx-h100", "--set", "NCCL_ALGO=Ring")
+
+    def predicted(nodes, *fabric):
+        done = in_process("graph", "predict", "--nodes", nodes, *sizes, *fabric, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole, found = predicted("4"), predicted("4", "--fabric", lab)
+    cable = found["fabric"]["cables"]["ring"]
+    assert {cable["from"], cable["to"]} == {"gpu001 mlx5_2", "leaf-r2-0[2]"}
+    assert (cable["gb_per_s"], cable["share"], cable["allows_gb_per_s"]) == (25.0, 0.125, 200.0)
+    assert found["rows"][0]["limit"]["device"] == "cable"
+    speeds = [one["rows"][0]["busbw_gb_per_s"] for one in (found, whole)]
+    assert speeds[0] / speeds[1] == pytest.approx(200 / (8 * 48), rel=0.05)
+    assert (whole["fabric"]["cables"], predicted("5", "--fabric", lab)["fabric"]["cables"]["ring"]) == (None, None)
+    text = in_process("graph", "predict", "--nodes", "5", *sizes, "--fabric", lab).stdout
+    assert "# load of cables unknown: the files have fewer nodes" in text
+
+
 def test_a_picture_marks_what_is_found(lab, tmp_path):
     text = (lab / "ibnetdiscover.txt").read_text().replace("4xNDR", "4xHDR", 1)
     (tmp_path / "ib.txt").write_text(text)

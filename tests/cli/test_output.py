@@ -4,6 +4,7 @@
 import io
 import os
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -19,6 +20,15 @@ from railgauge.cli.streams import START_OF_LINE, show_progress
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files import output_file
 from railgauge.topo.findings.finding import Finding, Level
+
+
+def test_ctrl_c_is_ignored_while_a_document_is_printed_and_no_longer(monkeypatch):
+    meanwhile = []
+    monkeypatch.setattr("builtins.print", lambda *_text, **_more: meanwhile.append(signal.getsignal(signal.SIGINT)))
+    before = signal.getsignal(signal.SIGINT)
+    output.print_json({})
+    assert meanwhile == [signal.SIG_IGN]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_link_stays_and_its_target_is_replaced(tmp_path):

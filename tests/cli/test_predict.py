@@ -132,6 +132,8 @@ def test_host_ranks_say_where_their_speeds_are_from():
         (("-b", "1M", "-e", "1K"), 2, "nothing to scan"),
         (("-b", "8", "-e", "1G", "-f", "1", "-i", "8"), 2, "sizes"),
         (("-f", "nan"), 2, "-f nan"),
+        (("-d", "all"), 2, "one type and one operator"),
+        (("-o", "all"), 2, "one type and one operator"),
         (("--set", "NIC2.lanes=8"), 2, "width"),
         (("--set", "NIC77.width=8"), 2, "NIC77"),
         (("--set", "NCCL_ALGO=Rings"), 2, "'rings'"),

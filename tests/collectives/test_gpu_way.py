@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which ranks have staging buffers for each other, and how many threads of the host move them between nodes."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from railgauge.collectives.gpu_way import MOST_DIRECT, Via, proxies_of, vias_of
+from railgauge.collectives.gpu_way import MOST_DIRECT, Layout, Via, proxies_of, vias_of
 from railgauge.transports.peer import Peer
 
 
@@ -35,3 +36,29 @@ def test_of_many_ranks_those_that_are_joined_in_rings_and_trees_have_buffers():
     assert {(a, b) for a in ranks for b in ranks if vias[a][b] is Via.NET} == {
         pair for a, b in joined for pair in ((a, b), (b, a))
     }
+
+
+@pytest.mark.parametrize(
+    ("setting", "via"), [({}, Via.IPC), ({"NCCL_P2P_DISABLE": "1"}, Via.SHM), ({"NCCL_P2P_DISABLE": "0"}, Via.IPC)]
+)
+def test_who_disables_peer_access_on_one_rank_goes_through_the_host_on_both(setting, via):
+    ranks = [replace(peer(rank, "gpu-01", 4), pid_hash=f"0x{rank}") for rank in range(2)]
+    ranks[1] = replace(ranks[1], settings=setting)
+    plan = SimpleNamespace(p2p=[[True] * 2] * 2)
+    assert vias_of(ranks, plan, [[True] * 2] * 2) == [[Via.NONE, via], [via, Via.NONE]]
+
+
+@pytest.mark.parametrize(
+    ("vias", "nvlink", "blocks", "slot_bytes", "line_blocks", "full_lines"),
+    [
+        ([Via.DIRECT, Via.NET], True, 16, 128 << 10, 1, 0),
+        ([Via.IPC, Via.SHM], False, 64, 32 << 10, 64, 0),
+        ([Via.IPC], False, 128, 64 << 10, 128, 0),
+        ([Via.IPC, Via.IPC], True, 128, 40 << 10, 128, (80 << 10) // 3),
+        ([Via.IPC] * 7, True, 128, 16 << 10, 128, (80 << 10) // 8),
+    ],
+)
+def test_buffers_are_as_large_as_the_slowest_path_needs(vias, nvlink, blocks, slot_bytes, line_blocks, full_lines):
+    rows = [[Via.NONE, *vias]] * (len(vias) + 1)
+    assert Layout.of(rows, nvlink=nvlink).numbers == (blocks, slot_bytes, line_blocks, full_lines)
+    assert Layout.of(rows, nvlink=nvlink, most_blocks=4).numbers == (4, slot_bytes, min(4, line_blocks), full_lines)

@@ -5,11 +5,13 @@
 // The environment says more:
 //   FAKE_NCCL_CALLS  the file that calls are added to, a line each
 //   FAKE_NCCL_FAULT  FUNCTION=RESULT: what it answers; FUNCTION=hang: it waits until it is aborted
+//   NCCL_ALGO, NCCL_PROTO, NCCL_MAX_NCHANNELS  what it says that it chose; it has no NVLS
 //   NCCL_DEBUG, NCCL_DEBUG_FILE, NCCL_DEBUG_SUBSYS, NCCL_TOPO_FILE, NCCL_GRAPH_FILE  as with NCCL
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -28,7 +30,7 @@ struct Comm {
 struct UniqueId {
   char bytes[128];
 };
-constexpr int kInternalError = 3;
+constexpr int kInternalError = 3, kInvalidUsage = 5;
 
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
@@ -75,14 +77,25 @@ int fault(const char* function, Comm* comm) {
   return kInternalError;
 }
 
+// A setting in capitals, as NCCL logs what it chose.
+std::string chosen(const char* name, const char* otherwise) {
+  std::string value = setting(name);
+  for (char& one : value) one = static_cast<char>(std::toupper(one));
+  return value.empty() ? otherwise : value;
+}
+
 int moved(const char* function, Comm* comm, const void* from, void* to, std::size_t count, int type,
           int op, int other) {
   note("%d %s %zx %zx count %zu type %d op %d with %d", comm->rank, function,
        reinterpret_cast<std::size_t>(from), reinterpret_cast<std::size_t>(to), count, type, op,
        other);
   if (setting("NCCL_DEBUG_SUBSYS").find("TUNING") != std::string::npos) {
-    tell("AllReduce: %zu Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..3}", count);
+    const std::string channels = chosen("NCCL_MAX_NCHANNELS", "4");
+    tell("AllReduce: %zu Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}", count,
+         chosen("NCCL_ALGO", "RING").c_str(), chosen("NCCL_PROTO", "LL128").c_str(),
+         std::stoi(channels) - 1);
   }
+  if (chosen("NCCL_ALGO", "").starts_with("NVLS")) return kInvalidUsage;
   return fault(function, comm);
 }
 

@@ -13,6 +13,11 @@ from typing import NamedTuple
 import pytest
 from tests.gpu import fake_gpus
 
+from railgauge.cli.tune.nccl import NcclRuns
+from railgauge.collectives.nccl_sweep import NcclWay
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
+
 SOURCE = Path(__file__).parent / "fake_nccl.cc"
 NEW, WITHOUT_ALLTOALL, WITHOUT_WINDOWS, WITHOUT_REGISTERING, TOO_OLD = 22809, 22702, 22505, 21805, 21000
 FLOAT, FLOAT8, INT64, HALF = 7, 10, 4, 6  # ncclDataType_t
@@ -174,8 +179,10 @@ def test_the_document_has_what_nccl_told(nccl, tmp_path):
 
 
 def test_connections_are_held_against_what_is_expected(nccl):
-    other = nccl.run(NEW, "all_reduce", "--expect-transport", "NET/IB")
+    setting = {"NCCL_NTHREADS": "128"}  # without effect on host memory, which is no matter here
+    other = nccl.run(NEW, "all_reduce", "--expect-transport", "NET/IB", **setting)
     assert (other.returncode, "went via P2P/CUMEM, expected NET/IB" in other.stderr) == (4, True)
+    assert "no effect" not in other.stderr
 
 
 def test_who_asks_for_tuning_gets_algorithm_and_protocol(nccl):
@@ -183,6 +190,18 @@ def test_who_asks_for_tuning_gets_algorithm_and_protocol(nccl):
     (row,) = json.loads(ran.stdout)["rows"]
     assert (row["algorithm"], row["protocol"], row["channels"]) == ("ring", "ll128", 4)
     assert "NCCL INFO 2 coll channels" in ran.stderr  # what NCCL would have written to stdout
+
+
+def test_a_setting_of_a_sweep_is_run_and_what_nccl_has_not_fails(nccl, libcuda, monkeypatch):
+    gpus = fake_gpus.environment(libcuda, 2) | {"RAILGAUGE_NCCL_LIBRARY": str(nccl.library(NEW))}
+    for name, value in gpus.items():
+        monkeypatch.setenv(name, value)
+    runs = NcclRuns(["run", "all_reduce", "--engine", "nccl", "-b", "64", "-e", "128", "-f", "2", "-c", "0", "-g", "2"])
+    found = runs.measure(NcclWay(Algorithm.TREE, Protocol.LL, 2), logged=True)
+    assert {size: one.chosen for size, one in found.items()} == dict.fromkeys((64, 128), ("tree", "ll", 2))
+    assert (runs.last.ranks, runs.version) == (2, "2.28.9")
+    with pytest.raises(UnavailableError, match="NCCL: fake error"):
+        runs.measure(NcclWay(Algorithm.NVLS), logged=False)
 
 
 def test_a_file_for_nccls_log_stays_the_users(nccl, tmp_path):

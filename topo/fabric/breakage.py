@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.topo.errors import UsageError
+from railgauge.topo.fabric.made_routes import with_routes
 from railgauge.topo.fabric.model import UNROUTED, Cable, End, FabricMap, Routes
 from railgauge.topo.fabric.rates import SPEEDS, gb_per_s
 from railgauge.topo.values.near import did_you_mean
@@ -27,7 +28,7 @@ class Broken:
 def broken(fabric: FabricMap, faults: Iterable[str]) -> Broken:
     """The fabric with faults `KIND:WHAT`; UsageError for an unknown kind or end."""
     found = Broken(fabric=fabric)
-    for fault in faults:
+    for fault in sorted(faults, key=lambda one: one.startswith("routes:")):  # other faults make routes anew
         kind, _, what = fault.partition(":")
         if kind not in KINDS:
             hint = did_you_mean(kind, KINDS) or f": one of {', '.join(KINDS)}"
@@ -55,10 +56,15 @@ def _with(found: Broken, old: Iterable[Cable], new: Iterable[Cable]) -> Broken:
     return replace(found, fabric=replace(found.fabric, cables=cables))
 
 
+def _rerouted(found: Broken) -> Broken:
+    """With the routes that the subnet manager gives the cables that there are now."""
+    return replace(found, fabric=with_routes(found.fabric)) if found.fabric.routes else found
+
+
 def _cable(found: Broken, what: str) -> Broken:
     """The cable is not there."""
     (end,) = _ends(found.fabric, what, 1)
-    return _with(found, [found.fabric.cable_at[end]], [])
+    return _rerouted(_with(found, [found.fabric.cable_at[end]], []))
 
 
 def _swap(found: Broken, what: str) -> Broken:
@@ -69,7 +75,7 @@ def _swap(found: Broken, what: str) -> Broken:
         replace(first, ends=(one, second.other(other))),
         replace(second, ends=(other, first.other(one))),
     )
-    return _with(found, [first, second], swapped)
+    return _rerouted(_with(found, [first, second], swapped))
 
 
 def _slow(found: Broken, what: str) -> Broken:

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a fabric that does not exist yet: leaves by rail, spines above, routes by destination.
+"""Makes a fabric that does not exist yet: leaves by rail, spines above, cores above these.
 
-Node n is on leaf n // nodes-per-leaf of each rail. A leaf has as many cables to each spine; destination d of a leaf
-goes up by uplink d modulo their number, so that each uplink carries equally many destinations (d-mod-k, as OpenSM's
-ftree engine).
+Node n is on leaf n // nodes-per-leaf of each rail. A leaf has as many cables to each spine of its pod, and with cores a
+spine as many to each core as make its bandwidth up that down.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.fabric.model import UNROUTED, Cable, End, FabricEndpoint, FabricMap, FabricSwitch, Routes
+from railgauge.topo.fabric.made_routes import with_routes
+from railgauge.topo.fabric.model import Cable, End, FabricEndpoint, FabricMap, FabricSwitch
 from railgauge.topo.fabric.rates import GBPS_OF_LANE, gb_per_s
 
 MOST_PORTS = 254
@@ -27,7 +26,9 @@ STORAGE_SPEED = "HDR"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricPlan:
-    """What to make. leaves and spines in all; separate: each rail has spines of its own; devices: a name for each rail.
+    """What to make. leaves, spines and cores in all; separate: each rail has spines and cores of its own.
+
+    pods: groups of leaves and spines that only cores join. devices: a name for each rail.
 
     storage: leaves on which each node has one more port, and storage servers have theirs.
     """
@@ -41,24 +42,31 @@ class FabricPlan:
     storage: int = 0
     speed: str = "NDR"
     devices: tuple[str, ...] = ()
+    pods: int = 1
+    cores: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("leaves", "rails", "nodes"):
+        for name in ("leaves", "rails", "nodes", "pods"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name}: at least 1")
         if self.leaves % self.rails:
             raise UsageError(f"--leaves {self.leaves}: a multiple of --rails {self.rails}, as each rail has as many")
-        if self.separate and self.spines % self.rails:
-            raise UsageError(f"--spines {self.spines}: a multiple of --rails {self.rails} with --separate")
+        for name, parts in (("spines", self.pods * self.networks), ("cores", self.networks)):
+            if getattr(self, name) % parts:
+                raise UsageError(f"--{name} {getattr(self, name)}: a multiple of {parts}, {self._of_what(name)}")
+        if self.leaves_of_rail % self.pods:
+            raise UsageError(f"--pods {self.pods}: a divisor of the {self.leaves_of_rail} leaves of a rail")
+        if (self.pods > 1) != (self.cores > 0):
+            raise UsageError("--pods and --cores go together: only cores join pods")
         if self.leaves > self.rails and not self.spines:
             raise UsageError("--spines 0: only where each rail has one leaf")
         if self.oversubscription < 1:
             raise UsageError(f"--oversubscription {self.oversubscription:g}: at least 1")
         if self.speed not in GBPS_OF_LANE:
             raise UsageError(f"--speed {self.speed}: one of {', '.join(GBPS_OF_LANE)}")
-        if max(self.nodes_per_leaf + self.uplinks, self._spine_ports) > MOST_PORTS:
-            raise UsageError(f"a switch would need more than {MOST_PORTS} ports: more --leaves or --spines, --separate")
-        if self.leaves + self.spines + self.storage + self.nodes * (self.rails + 1) > MOST_LIDS:
+        if max(self.nodes_per_leaf + self.uplinks, self._spine_ports, self._core_ports) > MOST_PORTS:
+            raise UsageError(f"a switch would need more than {MOST_PORTS} ports: more switches above it, or --separate")
+        if self.leaves + self.spines + self.cores + self.storage + self.nodes * (self.rails + 1) > MOST_LIDS:
             raise UsageError(f"more than {MOST_LIDS} ports, which is what LIDs can name")
 
     @property
@@ -80,7 +88,22 @@ class FabricPlan:
     @property
     def spines_of_leaf(self) -> int:
         """Spines that a leaf is cabled to."""
-        return self.spines // self.rails if self.separate else self.spines
+        return self.spines // self.networks // self.pods
+
+    @property
+    def networks(self) -> int:
+        """Networks that no cable joins."""
+        return self.rails if self.separate else 1
+
+    @property
+    def spine_down(self) -> int:
+        """Cables from a spine to leaves."""
+        return self.parallel * self.leaves // self.networks // self.pods
+
+    @property
+    def core_parallel(self) -> int:
+        """Cables from a spine to each core of its network."""
+        return ceil(self.spine_down / (self.cores // self.networks)) if self.cores else 0
 
     @property
     def parallel(self) -> int:
@@ -97,23 +120,32 @@ class FabricPlan:
     @property
     def ports(self) -> int:
         """Ports of a switch: those of a common one, more where it needs them."""
-        return max(RADIX, self.nodes_per_leaf + self.uplinks, self._spine_ports)
+        return max(RADIX, self.nodes_per_leaf + self.uplinks, self._spine_ports, self._core_ports)
 
     @property
     def _spine_ports(self) -> int:
-        return self.parallel * (self.leaves_of_rail if self.separate else self.leaves)
+        return self.spine_down + self.core_parallel * (self.cores // self.networks)
+
+    @property
+    def _core_ports(self) -> int:
+        return self.core_parallel * (self.spines // self.networks)
+
+    def _of_what(self, name: str) -> str:
+        parts = [*(["rails with --separate"] if self.separate else []), *(["pods"] if name == "spines" else [])]
+        return "as each has as many: " + " and ".join(parts)
 
 
 def make_fabric(plan: FabricPlan) -> FabricMap:
     """The fabric of a plan, with LIDs, routes and a subnet manager on its first leaf."""
     made = _Made(plan)
-    return FabricMap(
-        switches={one.key: one for one in made.switches},
-        endpoints=tuple(made.endpoints),
-        cables=tuple(made.cables),
-        routes=routed(made.switches, made.endpoints, made.cables),
-        counters={},
-        managers=frozenset([made.switches[0].key]),
+    return with_routes(
+        FabricMap(
+            switches={one.key: one for one in made.switches},
+            endpoints=tuple(made.endpoints),
+            cables=tuple(made.cables),
+            counters={},
+            managers=frozenset([made.switches[0].key]),
+        )
     )
 
 
@@ -123,6 +155,7 @@ class _Made:
     def __init__(self, plan: FabricPlan) -> None:
         self.plan = plan
         self.names = plan.node_names
+        self.networks = [f"-r{rail}" for rail in range(plan.rails)] if plan.separate and plan.rails > 1 else [""]
         self.switches: list[FabricSwitch] = []
         self.endpoints: list[FabricEndpoint] = []
         self.cables: list[Cable] = []
@@ -130,22 +163,29 @@ class _Made:
             [self._switch(f"leaf-r{rail}-{place}") for place in range(plan.leaves_of_rail)]
             for rail in range(plan.rails)
         ]
-        groups = plan.rails if plan.separate else 1
         spines = [
             [
-                self._switch(f"spine-r{group}-{place}" if groups > 1 else f"spine-{place}")
-                for place in range(plan.spines_of_leaf)
+                [self._switch(f"spine{rail}{pod}-{place}") for place in range(plan.spines_of_leaf)]
+                for pod in ([f"-p{number}" for number in range(plan.pods)] if plan.pods > 1 else [""])
             ]
-            for group in range(groups)
+            for rail in self.networks
+        ]
+        cores = [
+            [self._switch(f"core{rail}-{place}") for place in range(plan.cores // plan.networks)]
+            for rail in self.networks
         ]
         storage = [self._switch(f"storage-leaf-{place}") for place in range(plan.storage)]
         self.lid = len(self.switches)
         for rail, row in enumerate(leaves):
             for node in range(plan.nodes):
                 self._endpoint(node, rail, row[node // plan.nodes_per_leaf], node % plan.nodes_per_leaf + 1, plan.speed)
-        for rail, row in enumerate(leaves):
-            for place, leaf in enumerate(row):
-                self._uplinks(leaf, spines[rail if groups > 1 else 0], place if groups > 1 else rail * len(row) + place)
+        below = [[row] for row in leaves] if plan.separate else [leaves]
+        for rows, pods, tops in zip(below, spines, cores, strict=True):
+            for number, uppers in enumerate(pods):
+                each = plan.leaves_of_rail // plan.pods
+                lowers = [leaf for row in rows for leaf in row[number * each : (number + 1) * each]]
+                self._between(lowers, uppers, plan.parallel, plan.nodes_per_leaf)
+            self._between([one for pod in pods for one in pod], tops, plan.core_parallel, plan.spine_down)
         for place, leaf in enumerate(storage):
             self._storage(place, leaf)
 
@@ -171,12 +211,13 @@ class _Made:
         self.endpoints.append(one)
         self._cable(one.end, End(leaf.key, str(port)), speed)
 
-    def _uplinks(self, leaf: FabricSwitch, spines: list[FabricSwitch], place: int) -> None:
-        plan = self.plan
-        for link in range(plan.parallel):
-            for number, spine in enumerate(spines):
-                up = plan.nodes_per_leaf + 1 + link * len(spines) + number
-                self._cable(End(leaf.key, str(up)), End(spine.key, str(place * plan.parallel + link + 1)), plan.speed)
+    def _between(self, lowers: list[FabricSwitch], uppers: list[FabricSwitch], parallel: int, used: int) -> None:
+        """As many cables from each lower switch, whose first ports are in use, to each upper one."""
+        for place, low in enumerate(lowers):
+            for link in range(parallel):
+                for number, high in enumerate(uppers):
+                    up, down = used + 1 + link * len(uppers) + number, place * parallel + link + 1
+                    self._cable(End(low.key, str(up)), End(high.key, str(down)), self.plan.speed)
 
     def _storage(self, place: int, leaf: FabricSwitch) -> None:
         plan = self.plan
@@ -193,45 +234,3 @@ class _Made:
         self.cables.append(
             Cable(ends=(one, other), width=LANES, speed=speed, gb_per_s=gb_per_s(LANES, speed), state="Active")
         )
-
-
-def routed(switches: list[FabricSwitch], endpoints: list[FabricEndpoint], cables: list[Cable]) -> Routes:
-    """The forwarding tables of two tiers: down by the one cable to an endpoint, up by destination."""
-    import numpy as np
-
-    size = 1 + max([one.lid or 0 for one in switches] + [one.lid or 0 for one in endpoints])
-    tables = {one.key: np.full(size, UNROUTED, np.uint8) for one in switches}
-    below: dict[str, list[int]] = {one.key: [] for one in switches}
-    lid = {one.end: one.lid or 0 for one in endpoints}
-    for cable in cables:
-        for near, far in (cable.ends, cable.ends[::-1]):
-            if far in lid and near.device in tables:
-                tables[near.device][lid[far]] = int(near.port)
-                below[near.device].append(lid[far])
-    place = np.zeros(size, np.int64)
-    for lids in below.values():
-        place[sorted(lids)] = np.arange(len(lids))
-    every = np.array(sorted(number for lids in below.values() for number in lids), np.int64)
-    up, down = _between(below, cables)
-    for leaf, ports in up.items():
-        away = every[tables[leaf][every] == UNROUTED]
-        tables[leaf][away] = np.array(ports, np.uint8)[place[away] % len(ports)]
-    for spine, ways in down.items():
-        for leaf, ports in ways.items():
-            spines = max(1, len(up[leaf]) // len(ports))
-            tables[spine][below[leaf]] = np.array(ports, np.uint8)[place[below[leaf]] // spines % len(ports)]
-    return Routes(tables=tables)
-
-
-def _between(
-    below: Mapping[str, list[int]], cables: list[Cable]
-) -> tuple[dict[str, list[int]], dict[str, dict[str, list[int]]]]:
-    """The uplinks of each leaf in order, and for each spine its ports to each leaf."""
-    up: dict[str, list[int]] = {}
-    down: dict[str, dict[str, list[int]]] = {}
-    for one, other in (cable.ends for cable in cables):
-        if one.device in below and other.device in below:
-            low, high = (one, other) if below[one.device] else (other, one)
-            up.setdefault(low.device, []).append(int(low.port))
-            down.setdefault(high.device, {}).setdefault(low.device, []).append(int(high.port))
-    return {leaf: sorted(ports) for leaf, ports in up.items()}, down

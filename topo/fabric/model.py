@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from railgauge.topo.values.number import natural
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -151,20 +153,38 @@ class FabricMap:
         return tuple(cable for cable in self.cables if cable.ends[0].device in known and cable.ends[1].device in known)
 
     @cached_property
+    def neighbours(self) -> Mapping[str, set[str]]:
+        """The switches that each is cabled to."""
+        found: dict[str, set[str]] = {key: set() for key in self.switches}
+        for cable in self.trunks:
+            one, other = (end.device for end in cable.ends)
+            found[one].add(other)
+            found[other].add(one)
+        return found
+
+    @cached_property
+    def network_of(self) -> Mapping[str, int]:
+        """The number of the network of each switch: those that cables join have the same."""
+        found: dict[str, int] = {}
+        for number, key in enumerate(sorted(self.switches, key=lambda one: natural(self.switches[one].name))):
+            todo = [key] if key not in found else []
+            while todo:
+                one = todo.pop()
+                if one not in found:
+                    found[one] = number
+                    todo += self.neighbours[one]
+        return found
+
+    @cached_property
     def tier_of(self) -> Mapping[str, int]:
         """The tier of each switch: 0 with endpoints, else one more than its lowest neighbour; islands are 0."""
-        neighbours: dict[str, set[str]] = {key: set() for key in self.switches}
-        for cable in self.trunks:
-            low, high = (end.device for end in cable.ends)
-            neighbours[low].add(high)
-            neighbours[high].add(low)
         tiers = dict.fromkeys(self.on_leaf, 0)
         row = list(tiers)
         while row:
             row = [
                 other
                 for key in row
-                for other in sorted(neighbours[key])
+                for other in sorted(self.neighbours[key])
                 if other not in tiers and tiers.setdefault(other, tiers[key] + 1)
             ]
         return {key: tiers.get(key, 0) for key in self.switches}

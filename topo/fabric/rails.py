@@ -77,7 +77,6 @@ def find_rails(fabric: FabricMap) -> FabricRails:
     groups: dict[tuple[str, ...], list[str]] = {}
     for leaf, ones in fabric.on_leaf.items():
         groups.setdefault(_dominant(ones), []).append(leaf)
-    network = networks(fabric)
     found = []
     full = _on_several(fabric, groups)
     most = max((_speed(fabric, leaves) or 0.0 for leaves in groups.values()), default=0.0)
@@ -86,7 +85,7 @@ def find_rails(fabric: FabricMap) -> FabricRails:
         leaves = sorted(groups[devices], key=lambda leaf: natural(fabric.switches[leaf].name))
         speed = _speed(fabric, leaves)
         role = _role(fabric, leaves, full, speed, most)
-        planes = _planes(fabric, leaves, network)
+        planes = _planes(fabric, leaves)
         for plane, part in enumerate(planes):
             found.append(
                 Rail(
@@ -104,24 +103,6 @@ def find_rails(fabric: FabricMap) -> FabricRails:
         rails=tuple(sorted(found, key=lambda rail: (order.index(rail.role), rail.number, rail.plane or 0))),
         separate=sum(rail.role is RailRole.COMPUTE for rail in found) > 1,
     )
-
-
-def networks(fabric: FabricMap) -> Mapping[str, int]:
-    """The number of the network of each switch: those that cables join have the same."""
-    beside: dict[str, set[str]] = {key: set() for key in fabric.switches}
-    for cable in fabric.trunks:
-        one, other = (end.device for end in cable.ends)
-        beside[one].add(other)
-        beside[other].add(one)
-    found: dict[str, int] = {}
-    for number, key in enumerate(sorted(beside, key=lambda one: natural(fabric.switches[one].name))):
-        todo = [key] if key not in found else []
-        while todo:
-            one = todo.pop()
-            if one not in found:
-                found[one] = number
-                todo += beside[one]
-    return found
 
 
 def _dominant(ones: Iterable[FabricEndpoint]) -> tuple[str, ...]:
@@ -156,11 +137,11 @@ def _role(fabric: FabricMap, leaves: Iterable[str], full: set[str], speed: float
     return RailRole.STORAGE if full & nodes and len(nodes - full) * 10 > len(nodes) else RailRole.COMPUTE
 
 
-def _planes(fabric: FabricMap, leaves: list[str], network: Mapping[str, int]) -> list[list[str]]:
+def _planes(fabric: FabricMap, leaves: list[str]) -> list[list[str]]:
     """The leaves by plane: by network, if some node has ports of one device in two of them."""
     parts: dict[int, list[str]] = {}
     for leaf in leaves:
-        parts.setdefault(network[leaf], []).append(leaf)
+        parts.setdefault(fabric.network_of[leaf], []).append(leaf)
     seen: dict[tuple[str, str], set[int]] = {}
     for number, part in parts.items():
         for one in (one for leaf in part for one in fabric.on_leaf[leaf]):

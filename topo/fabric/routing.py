@@ -146,7 +146,7 @@ def _carried(cables: "np.ndarray", leaves: "np.ndarray", demand: "np.ndarray") -
     """
     import numpy as np
 
-    hops = _hops(cables, leaves)
+    hops = hops_to(cables, leaves)
     if ((hops >= MOST_HOPS) & (demand > 0)).any():
         raise InputError("two nodes of the job have no path between them in these files")
     demand, carried = demand.copy(), np.zeros(cables.shape)
@@ -159,7 +159,7 @@ def _carried(cables: "np.ndarray", leaves: "np.ndarray", demand: "np.ndarray") -
     return carried
 
 
-def _hops(cables: "np.ndarray", leaves: "np.ndarray") -> "np.ndarray":
+def hops_to(cables: "np.ndarray", leaves: "np.ndarray") -> "np.ndarray":
     """How many hops each switch is from each of some leaves; MOST_HOPS where there is no path."""
     import numpy as np
 

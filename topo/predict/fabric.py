@@ -13,6 +13,7 @@ share one.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from railgauge.topo.channels.limiting_cable import CableOf, LimitingCable, Nets
 from railgauge.topo.errors import UsageError
 
 RADIX = 64  # ports of a switch: NVIDIA Quantum-2 (QM9700) and Spectrum-4 at 400G have 64
@@ -68,13 +69,18 @@ class Fabric:
         """The share of its speed that traffic keeps if the share `upward` of what enters a leaf goes to the spines."""
         return min(1.0, 1.0 / (self.oversubscription * upward)) if upward > 0 else 1.0
 
+    def cable(self, nodes: int, nets: Nets, *, trees: bool) -> LimitingCable | None:
+        """The cable that limits channels; None where cables are not known one by one."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFabric(Fabric):
-    """One that files describe (topo/fabric): nodes below a leaf and tiers of switches are as they are there."""
+    """One that files describe (topo/fabric): nodes below a leaf, tiers of switches and cables are as they are there."""
 
     per_leaf: int
     tiers: int
+    cable_of: CableOf
 
     def nodes_per_leaf(self, nics: int, nodes: int) -> int:
         """As known."""
@@ -83,6 +89,10 @@ class KnownFabric(Fabric):
     def levels(self, nics: int, nodes: int) -> int:
         """As known, and one for the nodes of one leaf."""
         return 1 if nodes <= self.per_leaf else self.tiers
+
+    def cable(self, nodes: int, nets: Nets, *, trees: bool) -> LimitingCable | None:
+        """As the files say."""
+        return self.cable_of(nodes, nets, trees)
 
 
 ONE_SWITCH = Fabric()

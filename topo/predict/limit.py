@@ -11,12 +11,13 @@ from railgauge.topo.predict import nvls, pairs, symmetric
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest
 from railgauge.topo.predict.nccl_model import COLLNET, NVLS, NVLS_TREE, PAT, RING, channels_most, ring_steps
-from railgauge.topo.predict.network import spine_share
+from railgauge.topo.predict.network import limiting_cable, spine_share
 from railgauge.topo.predict.nvls_graph import fullest
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import NodePlan
 
 LATENCY, BANDWIDTH = "latency", "bandwidth"
+CABLE, SPINES = "cable", "spines"
 LINKS_FROM = 0.75  # below this share of the channels' speed the protocol limits, not the links
 
 
@@ -24,7 +25,8 @@ LINKS_FROM = 0.75  # below this share of the channels' speed the protocol limits
 class Limit:
     """`by` latency or bandwidth; `what` in words; the limiting link, if it is a link of a node.
 
-    `device`: the device at that link by its number (GPU0, NIC0), or spines, channels (if few run), or the protocol.
+    `device`: the device at that link by its number (GPU0, NIC0), or spines, the fabric's cable, channels (if few run),
+    or the protocol.
     `name`: the same in text, where a NIC is mlx5_0.
     """
 
@@ -81,7 +83,7 @@ class CollectiveLimits:
         ):
             return _link(plan.system, within)
         if spine_share(plan, algorithm) < 1:
-            return _spines(plan)
+            return _fabric(plan, algorithm)
         return _link(plan.system, nvls.to_nics(plan, graph, algorithm))
 
     def of_channels(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
@@ -93,7 +95,7 @@ class CollectiveLimits:
             return _channels(plan, links)
         behind_spines = passing.planned(algorithm, spine_share(plan, algorithm))
         if protocol is not Protocol.LL and behind_spines < min(passing.planned(algorithm), full.gb_per_s):
-            return _spines(plan)
+            return _fabric(plan, algorithm)
         if found < LINKS_FROM * links:
             words = f"{algorithm} with {protocol} reaches {found:.3g} of the channels' {links:.3g} GB/s"
             return Limit(by=BANDWIDTH, what=words, device=str(protocol))
@@ -114,9 +116,16 @@ def _channels(plan: NodePlan, gb_per_s: float) -> Limit:
     return Limit(by=BANDWIDTH, what=what, device="channels")
 
 
+def _fabric(plan: NodePlan, algorithm: Algorithm) -> Limit:
+    cable = limiting_cable(plan, algorithm)
+    if cable is None:
+        return _spines(plan)
+    return Limit(by=BANDWIDTH, what=cable.words, device=CABLE)
+
+
 def _spines(plan: NodePlan) -> Limit:
     what = f"leaf switches are oversubscribed {plan.fabric.oversubscription:g}:1 towards the spines"
-    return Limit(by=BANDWIDTH, what=what, device="spines")
+    return Limit(by=BANDWIDTH, what=what, device=SPINES)
 
 
 def _link(system: System, found: Fullest) -> Limit:

@@ -2,6 +2,7 @@
 """The effect of the fabric on channels: which of them cross the spines, and the time that takes."""
 
 from railgauge.topo.channels.graph import Graph
+from railgauge.topo.channels.limiting_cable import LimitingCable
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict.fabric import FabricKind
 from railgauge.topo.predict.plan import NodePlan
@@ -39,9 +40,24 @@ def keeps_rails(graph: Graph) -> bool:
     )
 
 
+def limiting_cable(plan: NodePlan, algorithm: Algorithm) -> LimitingCable | None:
+    """The cable that limits an algorithm's channels; None where cables are not known, or channels stay in a node."""
+    nets = tuple(channel.nets for channel in plan.graph(algorithm).channels)
+    if plan.nodes == 1 or not all(nets):
+        return None
+    if algorithm in BY_HEADS or keeps_rails(plan.graph(algorithm)):
+        nets = tuple((pair[-1], pair[-1]) for pair in nets)
+    return plan.fabric.cable(plan.nodes, nets, trees=algorithm in TREES)
+
+
 def spine_share(plan: NodePlan, algorithm: Algorithm) -> float:
-    """The share of their speed that channels keep across the spines."""
-    return plan.fabric.spine_share(upward(plan, algorithm)) if plan.nodes > 1 else 1.0
+    """The share of their speed that channels keep in the fabric: by its cables, or by what spines have for leaves."""
+    if plan.nodes == 1:
+        return 1.0
+    graph, cable = plan.graph(algorithm), limiting_cable(plan, algorithm)
+    if cable is None:
+        return plan.fabric.spine_share(upward(plan, algorithm))
+    return min(1.0, cable.allows / (len(graph.channels) * graph.gb_per_s_inter))
 
 
 def far_us(plan: NodePlan, collective: Collective, algorithm: Algorithm) -> float:

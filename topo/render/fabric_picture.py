@@ -71,7 +71,7 @@ class FabricPicture:
             kinds: dict[object, list[str]] = {}
             for key in keys:
                 rail = rails.of_leaf.get(key)
-                kind = (rail.name if rail else self.examined.networks[key]) if len(keys) > MOST_BOXES else key
+                kind = (rail.name if rail else self.examined.fabric.network_of[key]) if len(keys) > MOST_BOXES else key
                 kinds.setdefault(kind, []).append(key)
             for its in kinds.values():
                 rail = rails.of_leaf.get(its[0])

@@ -4,12 +4,15 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from railgauge.topo.channels.limiting_cable import LimitingCable
 from railgauge.topo.nccl.graph.link_names import device_at, slow_links
 from railgauge.topo.nccl.graph.model import Link, System
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.comparison import ForecastComparison
+from railgauge.topo.predict.fabric import KnownFabric
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
 from railgauge.topo.predict.limit import Limit
+from railgauge.topo.predict.network import limiting_cable
 from railgauge.topo.predict.nvls import existing
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.release import NEWEST, release_text
@@ -111,7 +114,22 @@ def _header(found: Forecast) -> list[str]:
         text += f", oversubscribed {fabric.oversubscription:g} to 1" * (levels > 1)
     domain = [f"# {plan.domain} nodes {DOMAIN}"] if plan.domain > 1 else []
     heads = [f"# {nvls_heads(plan, existing(plan))}"] if _by_nvls(found) else []
-    return [text, *domain, *(_graph(plan, name) for name in ("ring", "tree")), *heads]
+    return [text, *domain, *_cables(plan), *(_graph(plan, name) for name in ("ring", "tree")), *heads]
+
+
+def _limiting_cables(plan: NodePlan) -> dict[str, LimitingCable | None]:
+    """Of rings and of trees, on a fabric that files describe; nothing on another."""
+    if plan.nodes == 1 or not isinstance(plan.fabric, KnownFabric):
+        return {}
+    return {str(one): limiting_cable(plan, one) for one in (Algorithm.RING, Algorithm.TREE)}
+
+
+def _cables(plan: NodePlan) -> list[str]:
+    found = _limiting_cables(plan)
+    known = [f"# most loaded cable of {name}s: {cable.words}" for name, cable in found.items() if cable]
+    if found and not known:
+        return ["# load of cables unknown: the files have fewer nodes or NICs than the job, or a cable without speed"]
+    return known
 
 
 def _graph(plan: NodePlan, name: str) -> str:
@@ -228,6 +246,18 @@ def _fabric_record(plan: NodePlan) -> dict[str, Any]:
         "radix": plan.fabric.radix,
         "levels": plan.fabric.levels(plan.nics, plan.nodes),
         "nodes_per_leaf": plan.nodes_per_leaf,
+        "cables": {name: cable and cable_record(cable) for name, cable in _limiting_cables(plan).items()} or None,
+    }
+
+
+def cable_record(cable: LimitingCable) -> dict[str, Any]:
+    """The cable that limits."""
+    return {
+        "from": cable.source,
+        "to": cable.target,
+        "gb_per_s": cable.gb_per_s,
+        "share": round(cable.share, DIGITS),
+        "allows_gb_per_s": round(cable.allows, DIGITS),
     }
 
 

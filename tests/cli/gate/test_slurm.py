@@ -96,6 +96,15 @@ def test_what_is_refused(options, says):
     assert says in done.stderr
 
 
+def test_what_slurm_refuses_is_told(tmp_path):
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text("#!/bin/sh\necho slurm_load_node error: Invalid node name >&2\nexit 1\n")
+    scontrol.chmod(0o755)
+    done = in_process(*GATE, "--from", BROKEN, "--node", "gpu1", PATH=str(tmp_path))
+    assert done.returncode == 3
+    assert "show node gpu1: slurm_load_node error: Invalid node name" in done.stderr
+
+
 def test_slurm_that_does_not_answer_is_named(tmp_path):
     done = in_process(*GATE, "--from", BROKEN, "--node", "gpu1", PATH=str(tmp_path))
     assert done.returncode == 3

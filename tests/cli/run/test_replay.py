@@ -8,7 +8,7 @@ import pytest
 from tests.cli.command import railgauge
 from tests.topo.jobs.traces.made import job_of_two_steps
 
-from railgauge.cli.run.replay import nccl_times
+from railgauge.cli.run.replay import nccl_times, replay_lines
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.engine import Engine
 from railgauge.collectives.replay import ReplayRow
@@ -67,12 +67,21 @@ def test_what_does_not_go_with_a_trace(traces, args, status, words):
     assert (done.returncode, words in done.stderr) == (status, True), done.stderr
 
 
+ROW = ReplayRow(
+    collective="all_reduce", bytes=1 << 30, count=1 << 28, dtype="float", redop="sum", root=-1, ranks=[0, 2],
+    times=1, time_us=1.0, busbw_gb_per_s=1.0, wrong=0, forecast_us=None, traced_us=None,
+)  # fmt: skip
+
+
+def test_the_sum_counts_each_time_and_has_a_forecast_if_all_have():
+    rows = (replace(ROW, times=3, time_us=20.0, forecast_us=10.0), replace(ROW, times=2, time_us=5.0, forecast_us=4.0))
+    document = RunDocument.failed("trace", 8, "", Engine.NCCL)
+    assert "# Sum over all groups : 70.0 us, forecast 38.0 us" in replay_lines(replace(document, replay=rows))
+    assert "# Sum over all groups : 71.0 us" in replay_lines(replace(document, replay=(*rows, ROW)))
+
+
 def test_the_forecast_of_nccl_is_that_of_the_groups_gpus():
-    row = ReplayRow(
-        collective="all_reduce", bytes=1 << 30, count=1 << 28, dtype="float", redop="sum", root=-1, ranks=[0, 2],
-        times=1, time_us=1.0, busbw_gb_per_s=1.0, wrong=0, forecast_us=None, traced_us=None,
-    )  # fmt: skip
-    document = replace(RunDocument.failed("trace", 8, "", Engine.NCCL), nodes=2, replay=(row,))
+    document = replace(RunDocument.failed("trace", 8, "", Engine.NCCL), nodes=2, replay=(ROW,))
     (found,) = nccl_times(document, load_machine("@h200x4"))
     alone = (
         "graph",

@@ -60,6 +60,16 @@ def test_text_goes_by_level_and_line_and_tells_a_remedy_once(file):
     assert len([line for line in lines if line.startswith("    remedy: ")]) == 3
 
 
+def test_alike_findings_are_one_unless_each_is_asked_for(file):
+    both = {'target="0000:81': 'target="0000:11', 'target="0000:11': 'target="0000:81'}
+    path = file(re.sub("|".join(both), lambda found: both[found[0]], HEALTHY))
+
+    def shown(*more):
+        return railgauge("topo", "lint", path, *more).stdout.count(" FAIL nvlink-self-target: ")
+
+    assert (shown(), shown("-v")) == (1, 2)
+
+
 def test_json_tells_everything_at_each_finding(file):
     path = file(changed(SELF))
     done = railgauge("topo", "lint", path, "--json")

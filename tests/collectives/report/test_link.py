@@ -4,6 +4,7 @@
 import pytest
 from tests.collectives.link.synthetic import pair, result
 
+from railgauge.cli.link.output import unmet_demands
 from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.report.link import link_lines
@@ -49,3 +50,23 @@ def test_what_stands_out_is_marked_and_nothing_else():
         text.strip() for line in link_lines(made, judge(made), None) for text, style in line if style is Ink.STRONG_BAD
     ]
     assert marked == ["4", "4"]
+
+
+@pytest.mark.parametrize(
+    ("least", "unmet"),
+    [
+        (3.0, []),
+        (4.0, ["NET/Socket/0 from gpu-00 to gpu-01 reaches 24 Gb/s, below the required 32 Gb/s"]),
+        (
+            8.0,
+            [
+                "NET/Socket/0 from gpu-00 to gpu-01 reaches 24 Gb/s, below the required 64 Gb/s"
+                "; 2 more of 12 are too slow"
+            ],
+        ),
+    ],
+)
+def test_what_is_too_slow_is_counted_and_the_slowest_named(least, unmet):
+    made = result(4, {(0, 1): pair((0, 1), (3.0, 7.0)), (1, 2): pair((1, 2), (5.0, 10.0))})
+    assert unmet_demands(made, least) == unmet
+    assert unmet_demands(made, None) == []

@@ -7,6 +7,7 @@ import pytest
 from tests.collectives.results import result, row, timing
 
 from railgauge.cli.run.output import RunOutput, unmet_demands
+from railgauge.cli.run.result_file import ResultFile
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.measure import Timing
@@ -95,3 +96,11 @@ def test_a_document_of_a_run_has_no_nan(capsys):
     with pytest.raises(ValueError, match="JSON"):
         RunOutput(JOB, (), leads=True).finish(result(row(8, out_of_place=way)), None)
     assert capsys.readouterr().out == ""
+
+
+def test_a_file_that_cannot_be_written_is_told_and_the_others_are(capsys, tmp_path):
+    (tmp_path / "a.json").mkdir()
+    files = tuple(ResultFile(str(tmp_path / name), ".json") for name in ("a.json", "b.json"))
+    assert RunOutput(JOB, files, leads=True).finish(result(row(8)), None) == 3
+    assert f"railgauge run: cannot write {tmp_path}/a.json" in capsys.readouterr().err
+    assert (tmp_path / "b.json").is_file()

@@ -19,6 +19,7 @@ PLANS = (
     FabricPlan(leaves=8, spines=8, rails=4, nodes=16, separate=True),
     FabricPlan(leaves=9, spines=3, rails=3, nodes=27, storage=2),
     FabricPlan(leaves=6, spines=2, rails=2, nodes=24, oversubscription=2),
+    FabricPlan(leaves=12, spines=8, rails=2, nodes=24, pods=2, cores=2),
 )
 PER_KIND = 7
 BAD = (Level.WARN, Level.FAIL)

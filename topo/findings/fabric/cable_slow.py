@@ -39,7 +39,7 @@ def _kind(examined: ExaminedFabric, cable: Cable) -> object:
             rail = examined.rails.of_leaf.get(cable.other(end).device)
             return (rail.role, rail.number) if rail else None
     tiers = sorted(fabric.tier_of[end.device] for end in cable.ends if end.device in fabric.tier_of)
-    return examined.networks.get(cable.ends[0].device), *tiers
+    return fabric.network_of.get(cable.ends[0].device), *tiers
 
 
 def _slow(examined: ExaminedFabric, cable: Cable, usual: float, why: str) -> Finding:

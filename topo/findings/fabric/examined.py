@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from railgauge.topo.fabric.model import FabricEndpoint, FabricMap
-from railgauge.topo.fabric.rails import FabricRails, find_rails, networks
+from railgauge.topo.fabric.rails import FabricRails, find_rails
 
 if TYPE_CHECKING:
     from railgauge.topo.fabric.captured import CapturedPort
@@ -31,9 +31,14 @@ class ExaminedFabric:
         return find_rails(self.fabric)
 
     @cached_property
-    def networks(self) -> Mapping[str, int]:
-        """The network of each switch."""
-        return networks(self.fabric)
+    def uplinks(self) -> Mapping[str, Mapping[str, str]]:
+        """The ports upward of each switch that has any: the switch above, by port."""
+        fabric, found = self.fabric, dict[str, dict[str, str]]()
+        for cable in fabric.trunks:
+            low, high = sorted(cable.ends, key=lambda end: fabric.tier_of[end.device])
+            if fabric.tier_of[low.device] < fabric.tier_of[high.device]:
+                found.setdefault(low.device, {})[low.port] = high.device
+        return found
 
     @cached_property
     def leaves_at(self) -> Mapping[tuple[str, int], str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from railgauge.topo.fabric.model import End
 from railgauge.topo.findings.cards.fabric import LEAF_OVERSUBSCRIBED
 from railgauge.topo.findings.fabric.examined import ExaminedFabric, most
-from railgauge.topo.findings.fabric.uplink_missing import groups, uplinks
+from railgauge.topo.findings.fabric.uplink_missing import groups
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 
@@ -15,7 +15,7 @@ SLACK = 1.05
 
 
 def _check(examined: ExaminedFabric) -> Iterator[Finding]:
-    up, fabric = uplinks(examined), examined.fabric
+    up, fabric = examined.uplinks, examined.fabric
     compute = [leaf for rail in examined.rails.compute for leaf in rail.leaves if up.get(leaf)]
     everywhere = most(round(_ratio(examined, leaf, up[leaf]), 3) for leaf in compute)
     for group in groups(examined):

@@ -35,14 +35,14 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
     names = sorted({one.node for leaf in leaves for one in fabric.on_leaf[leaf]})
     row = {name: place for place, name in enumerate(names)}
     there = np.zeros((len(names), len(leaves)), np.float32)
-    endpoints = [one for leaf in leaves for one in fabric.on_leaf[leaf] if base(one) in place_of]
-    for one in endpoints:
+    of_place: list[list[FabricEndpoint]] = [[] for _ in rails]
+    for one in (one for leaf in leaves for one in fabric.on_leaf[leaf] if base(one) in place_of):
         there[row[one.node], number[fabric.leaf_of[one]]] = 1
+        of_place[place_of[base(one)]].append(one)
     doubtful: list[_Place] = []
     together = there.T @ there
     scores = there @ together
-    for place, rail in enumerate(rails):
-        ones = [one for one in endpoints if place_of[base(one)] == place]
+    for rail, ones in zip(rails, of_place, strict=True):
         own = np.array([number[leaf] for leaf in rail.leaves])
         mine = np.array([row[one.node] for one in ones], np.int64)
         at = np.array([number[fabric.leaf_of[one]] for one in ones], np.int64)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.fabric import ROUTES_UNBALANCED
 from railgauge.topo.findings.fabric.examined import ExaminedFabric
-from railgauge.topo.findings.fabric.uplink_missing import uplinks
 from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 
@@ -20,7 +19,7 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
     if fabric.routes is None:
         yield RULE.unknown("fabric", "no forwarding tables: give the output of dump_fts as well")
         return
-    up = uplinks(examined)
+    up = examined.uplinks
     lids = np.array([one.lid for one in fabric.leaf_of if one.lid], np.int64)
     for key, table in fabric.routes.tables.items():
         ports = up.get(key)

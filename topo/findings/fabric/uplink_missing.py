@@ -11,17 +11,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.values.number import natural
 
 Ports = Mapping[str, Mapping[str, str]]
-"""Of a switch its ports upward: the switch above by port."""
-
-
-def uplinks(examined: ExaminedFabric) -> Ports:
-    """The ports upward of each switch."""
-    fabric, found = examined.fabric, dict[str, dict[str, str]]()
-    for cable in fabric.trunks:
-        low, high = sorted(cable.ends, key=lambda end: fabric.tier_of[end.device])
-        if fabric.tier_of[low.device] < fabric.tier_of[high.device]:
-            found.setdefault(low.device, {})[low.port] = high.device
-    return found
+"""Of switches, as `ExaminedFabric.uplinks` has them."""
 
 
 def groups(examined: ExaminedFabric) -> list[list[str]]:
@@ -29,13 +19,13 @@ def groups(examined: ExaminedFabric) -> list[list[str]]:
     found: dict[object, list[str]] = {}
     for key, tier in examined.fabric.tier_of.items():
         rail = examined.rails.of_leaf.get(key)
-        kind = (rail.role, rail.number, rail.plane) if rail else (tier, examined.networks[key])
+        kind = (rail.role, rail.number, rail.plane) if rail else (tier, examined.fabric.network_of[key])
         found.setdefault(kind, []).append(key)
     return list(found.values())
 
 
 def _check(examined: ExaminedFabric) -> Iterator[Finding]:
-    up = uplinks(examined)
+    up = examined.uplinks
     of_compute = {leaf for rail in examined.rails.compute for leaf in rail.leaves}
     everywhere = most(len(up.get(key, ())) for key in of_compute)
     for group in groups(examined):

@@ -25,7 +25,8 @@ BETTER = 0.6
 NEAR = 1.6
 """How many times the distance of the best another cause that is named may have."""
 SELDOM = 0.05
-"""By how much further a setting that hardly anybody makes has to be to come after another cause."""
+"""By how much further a setting that hardly anybody makes has to be to come after another cause; what is seen to be
+there comes before what is as much nearer."""
 ALLOWS = 0.85
 """The share of the largest size's figure that a cause has to allow."""
 MOST = 4
@@ -88,7 +89,7 @@ def fitting(
 
 
 def _order(one: FittingCause) -> float:
-    return one.apart + SELDOM * one.cause.seldom
+    return one.apart + SELDOM * (one.cause.seldom - one.cause.seen)
 
 
 def _slow_rank(curve: list[Sized], healthy: Mapping[int, float]) -> list[FittingCause]:

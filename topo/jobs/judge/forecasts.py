@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecasts for one machine, healthy and under each possible cause; each is made once, for a file has many tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -9,6 +9,7 @@ from functools import cache
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import Error
+from railgauge.topo.jobs.judge.job_fabric import JobFabric
 from railgauge.topo.jobs.judge.measured_run import MeasuredRun
 from railgauge.topo.jobs.judge.plans import Plans
 from railgauge.topo.jobs.judge.possible_causes import OTHER_NUMA, PossibleCause, variants
@@ -25,8 +26,9 @@ BySize = Mapping[int, float]
 class Forecasts:
     """Bandwidths in GB/s of bus bandwidth, by size in bytes. Error where NCCL would find no channels."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, fabric: JobFabric | None = None) -> None:
         self.machine = machine
+        self._fabric = fabric
         self._plans = Plans()
         self._variants: dict[tuple[object, ...], list[tuple[PossibleCause, Machine, Mapping[str, str]]]] = {}
         self.healthy = cache(self._healthy)
@@ -59,8 +61,8 @@ class Forecasts:
     def _of_causes(
         self, run: MeasuredRun, in_force: tuple[tuple[str, str], ...]
     ) -> tuple[tuple[PossibleCause, BySize], ...]:
-        """Under each possible cause; the settings in force are one."""
-        found = []
+        """Under each possible cause; the settings in force are one, and what is known of the fabric."""
+        found: list[tuple[PossibleCause, BySize]] = []
         key = run.nodes, run.settings, run.release, in_force
         if key not in self._variants:  # kept, so that each machine is searched once for all tables
             self._variants[key] = list(variants(self.machine, self.plan(run), dict(in_force)))
@@ -70,10 +72,20 @@ class Forecasts:
         far = crossed(self.plan(run)) if run.nodes > 1 else None
         if far is not None:
             found.append((OTHER_NUMA, run.predicted_by(far)))
+        with suppress(Error):
+            found.extend(self._of_fabric(run))
         return tuple(found)
+
+    def _of_fabric(self, run: MeasuredRun) -> Iterator[tuple[PossibleCause, BySize]]:
+        """With the network held to the fabric's cables, if these limit the largest size."""
+        if self._fabric is not None and run.nodes > 1:
+            plan = self._fabric.plan(self.plan(run), run.hosts)
+            rows = run.rows(plan)
+            if cause := self._fabric.cause(plan, rows[-1]):
+                yield cause, {row.size: row.busbw_gb_per_s for row in rows}
 
     def _without(self, gpus: tuple[str, ...]) -> "Forecasts":
         """Those of the machine without some GPUs."""
         if not gpus:
             return self
-        return Forecasts(replace(self.machine, topology=edited(self.machine.running, (), gpus)))
+        return Forecasts(replace(self.machine, topology=edited(self.machine.running, (), gpus)), self._fabric)

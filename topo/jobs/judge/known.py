@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from railgauge.topo.jobs.judge.forecasts import Forecasts
+from railgauge.topo.jobs.judge.job_fabric import JobFabric
 from railgauge.topo.jobs.judge.judge import judge
 from railgauge.topo.jobs.judge.judged_table import JudgedTable
 from railgauge.topo.jobs.judge.measured_run import NOTHING
@@ -48,6 +49,7 @@ class TableJudge:
     """Judges the tables of a job beside a machine, or without one beside those that their headings name.
 
     settings and in_force: as `judge` takes them. symmetric: all tables are of symmetric windows, whatever they say.
+    fabric: what is between the nodes.
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class TableJudge:
         settings: Mapping[str, str] = NOTHING,
         in_force: Mapping[str, str] | None = None,
         symmetric: bool = False,
+        fabric: JobFabric | None = None,
     ) -> None:
-        self._machine = Forecasts(machine) if machine else None
-        self._named = cache(lambda name: Forecasts(load_machine(f"@{name}")))
+        self._machine = Forecasts(machine, fabric) if machine else None
+        self._named = cache(lambda name: Forecasts(load_machine(f"@{name}"), fabric))
         self._settings, self._in_force, self._symmetric = settings, in_force, symmetric
 
     def judge(self, table: MeasuredTable, nodes: int = 0) -> JudgedTable:

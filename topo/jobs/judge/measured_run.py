@@ -14,7 +14,7 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import find_end, names_of
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.forecast import forecast, nccl_rows
+from railgauge.topo.predict.forecast import ForecastRow, forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.release import Release, parse_release
 from railgauge.topo.values.printable import printable
@@ -26,7 +26,8 @@ FLOAT = "float"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
     """`settings` of NCCL, as pairs, are those that the forecast assumes. `release` is None where it is unknown;
-    `datatype` and `redop` have nccl-tests' names. `symmetric`: the buffers are in symmetric windows (-R 2).
+    `datatype` and `redop` have nccl-tests' names. `symmetric`: the buffers are in symmetric windows (-R 2). `hosts`: by
+    name in the order of ranks, as far as the table names them.
     """
 
     collective: Collective
@@ -38,6 +39,7 @@ class MeasuredRun:
     datatype: str = FLOAT
     redop: str = "sum"
     symmetric: bool = False
+    hosts: tuple[str, ...] = ()
 
     def plan(self, machine: Machine, changed: Mapping[str, str] = NOTHING, plans: Plans | None = None) -> NodePlan:
         """What NCCL would run, under further settings. `plans` holds earlier ones. Error if it finds no channels."""
@@ -54,9 +56,12 @@ class MeasuredRun:
 
     def predicted_by(self, plan: NodePlan, changed: Mapping[str, str] = NOTHING) -> dict[int, float]:
         """The same of a plan."""
+        return {row.size: row.busbw_gb_per_s for row in self.rows(plan, changed)}
+
+    def rows(self, plan: NodePlan, changed: Mapping[str, str] = NOTHING) -> tuple[ForecastRow, ...]:
+        """The forecast of a plan by size, with what limits it."""
         allowed = read_allowed({**dict(self.settings), **changed})
-        rows = forecast(plan, self.collective, list(self.sizes), allowed, nccl_rows).rows
-        return {row.size: row.busbw_gb_per_s for row in rows}
+        return forecast(plan, self.collective, list(self.sizes), allowed, nccl_rows).rows
 
 
 def run_of(
@@ -81,6 +86,7 @@ def run_of(
         datatype=datatype,
         redop=redop if redop not in ("", "none") else "sum",
         symmetric=table.symmetric,
+        hosts=tuple(dict.fromkeys(one.host for one in table.devices)),
     )
 
 

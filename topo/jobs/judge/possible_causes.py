@@ -23,12 +23,16 @@ CHANNELS = (1, 2, 4, 8)
 
 
 class PossibleCause(NamedTuple):
-    """A cause in words, the finding that explains it ("" for none), and how to be sure."""
+    """A cause in words, the finding that explains it ("" for none), and how to be sure.
+
+    seldom: hardly anybody makes it. seen: it is there, on the machine or on the fabric, where others only may be.
+    """
 
     what: str
     id: str
     sure: str
     seldom: bool = False
+    seen: bool = False
 
 
 OTHER_NUMA = PossibleCause(
@@ -47,7 +51,7 @@ def variants(
     """
     if in_force:
         texts = ", ".join(f"{name}={value}" for name, value in sorted(in_force.items()))
-        yield PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env"), machine, in_force
+        yield PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env", seen=True), machine, in_force
     yield from ((cause, machine, settings) for cause, settings in _settings(plan.nodes))
     for cause, sets, drops in _edits(machine, plan):
         with suppress(Error):
