@@ -11,7 +11,7 @@ from enum import StrEnum
 from statistics import median
 from typing import NamedTuple
 
-from railgauge.topo.errors import Error
+from railgauge.topo.errors import Error, VerificationError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.steering import NCCL_CHANNELS
 
@@ -159,13 +159,15 @@ class NcclSweep:
 def sweep(
     collective: Collective, measure: Measure, say: Callable[[str], None] = lambda _line: None, most: int = MOST
 ) -> NcclSweep:
-    """Measure until all is decided, or for `most` turns. Error if NCCL's own choice fails."""
+    """Measure until all is decided, or for `most` turns. Error if NCCL's own choice fails, or data is wrong."""
     found = NcclSweep(samples={OWN: measure(OWN, True)})
     own = found.samples[OWN]
     tried = ways(collective, max((one.channels or 0 for one in own.values()), default=0))
     for way in tried:
         try:
             found.samples[way] = measure(way, True)
+        except VerificationError:
+            raise
         except Error as error:
             found.left_out[way] = str(error)
     found.verdicts = {
@@ -179,7 +181,7 @@ def sweep(
             try:
                 found.add(way, measure(way, False))
             except Error as error:
-                if way is OWN:
+                if way is OWN or isinstance(error, VerificationError):
                     raise
                 found.left_out[way] = str(error)
         found.decide()

@@ -18,7 +18,7 @@ from railgauge.cli.machine_options import Json
 from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import check_folders, document, print_json, print_lines, write_text
 from railgauge.cli.streams import tell
-from railgauge.topo.errors import Error, InputError, RunError, UnavailableError, UsageError
+from railgauge.topo.errors import Error, InputError, RunError, UnavailableError, UsageError, VerificationError
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.values.printable import one_line
 
@@ -115,9 +115,10 @@ class NcclRuns:
                     [*(ONCE if logged else ()), "-J", path], way.environment | (LOGGED if logged else {}), stderr
                 )
             if done.returncode:
-                raise BY_STATUS.get(done.returncode, RunError)(
-                    _last_words(log) or f"ended with status {done.returncode}"
-                )
+                words = _last_words(log) or f"ended with status {done.returncode}"
+                if _has_wrong_data(path):
+                    raise VerificationError(f"{way.words}: {words}")
+                raise BY_STATUS.get(done.returncode, RunError)(words)
             self.last = load(path)
             self.version = (load_document(path, SCHEMA, "a result of a run", "run").get("nccl") or {}).get("version")
         return {
@@ -141,6 +142,16 @@ class NcclRuns:
             )
         except subprocess.TimeoutExpired:
             raise RunError(f"{shlex.join(self._command)}: no end in {LIMIT_S:g} s") from None
+
+
+def _has_wrong_data(path: str) -> bool:
+    """Whether the result of a run, if it got as far as one, has wrong elements."""
+    from railgauge.collectives.result_file import load
+
+    try:
+        return any(way.wrong for row in load(path).rows for way in (row.out_of_place, row.in_place))
+    except InputError:
+        return False
 
 
 def _last_words(log: Path) -> str:

@@ -261,13 +261,22 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 
 @contextlib.contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into SystemExit, so that the ranks are ended on the way out."""
+    """Turn SIGTERM and SIGHUP into SystemExit, so that the ranks are ended on the way out.
+
+    Python drops what is raised within callbacks, such as those around a fork: then the block ends by itself, and so.
+    """
+    came: list[int] = []
 
     def leave(number: int, _frame: object) -> None:
+        came.append(number)
         raise SystemExit(128 + number)
 
-    with _handled((signal.SIGTERM, signal.SIGHUP), leave):
-        yield
+    try:
+        with _handled((signal.SIGTERM, signal.SIGHUP), leave):
+            yield
+    finally:
+        if came:
+            raise SystemExit(128 + came[-1])
 
 
 @contextlib.contextmanager

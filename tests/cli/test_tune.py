@@ -5,15 +5,17 @@ tests/gpu/test_nccl_engine.py.
 
 import json
 import random
+import subprocess
+from pathlib import Path
 
 import pytest
 from tests.cli.command import in_process
 from tests.cli.test_schemas import check
-from tests.collectives.results import result
+from tests.collectives.results import result, row, timing
 
 from railgauge.cli.tune.nccl import NcclRuns
 from railgauge.collectives.nccl_sweep import ENOUGH, NcclTime, NcclWay
-from railgauge.topo.errors import RunError, UnavailableError
+from railgauge.topo.errors import RunError, UnavailableError, VerificationError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
 
 SMALL, LARGE = 1 << 10, 1 << 30
@@ -109,6 +111,20 @@ def test_nccls_own_choice_that_fails_ends_it_with_the_status_of_the_run(monkeypa
     done = in_process("tune", "nccl", "all_reduce")
     assert (done.returncode, done.stdout) == (3, "")
     assert "no NCCL: install it" in done.stderr
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(3, VerificationError), (0, RunError)])
+def test_a_run_with_wrong_data_is_told_apart_from_one_that_fails(monkeypatch, wrong, error):
+    def run(self, more, settings, stderr):
+        made = result(row(SMALL, out_of_place=timing(SMALL, 10.0, wrong=wrong)), error="failed")
+        Path(more[more.index("-J") + 1]).write_text(json.dumps(made.to_json()))
+        return subprocess.CompletedProcess([], 4)
+
+    monkeypatch.setattr(NcclRuns, "_run", run)
+    with pytest.raises(RunError) as raised:
+        NcclRuns(["run"]).measure(TREE_LL, True)
+    assert type(raised.value) is error
+    assert (TREE_LL.words in str(raised.value)) is (wrong > 0)
 
 
 def test_a_folder_that_is_not_there_is_told_before_anything_runs(machine, tmp_path):

@@ -16,7 +16,7 @@ from railgauge.collectives.nccl_sweep import (
     verdict,
     ways,
 )
-from railgauge.topo.errors import RunError
+from railgauge.topo.errors import RunError, VerificationError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
 SMALL, LARGE = 1 << 10, 1 << 30
@@ -129,6 +129,16 @@ def test_a_setting_that_fails_later_is_left_out_and_nccls_choice_ends_the_sweep(
     assert (found.left_out[TREE_LL], found.gains(SMALL)) == ("lost", [])
     with pytest.raises(RunError, match="lost"):
         sweep(Collective.ALL_REDUCE, fails(OWN, 1))
+
+
+def test_wrong_data_ends_the_sweep():
+    def measure(way, probing):
+        if way == TREE_LL:
+            raise VerificationError("2 wrong elements")
+        return Machine(small_trees).measure(way, probing)
+
+    with pytest.raises(VerificationError, match="2 wrong"):
+        sweep(Collective.ALL_REDUCE, measure)
 
 
 def test_a_log_that_does_not_say_leaves_all_open():

@@ -22,7 +22,7 @@ from railgauge.collectives.launch.launch import (
     variables_of,
 )
 from railgauge.collectives.launch.place import find_place
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 
 ENV = {"NCCL_DEBUG": "INFO", "GLOO_SOCKET_IFNAME": "eth0", "HOME": "/root", "RAILGAUGE_SECRET": "a s3cret of the test"}
 
@@ -178,6 +178,22 @@ def test_a_hangup_that_is_ignored_stays_so():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_in_a_callback_whose_errors_python_drops_still_decides_the_status():
+    class Dropped:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    def body():
+        with exit_on_signals():
+            Dropped()
+            raise UnavailableError("what the block ends with")
+
+    with pytest.raises(SystemExit) as left:
+        body()
+    assert left.value.code == 143
 
 
 def test_the_ranks_environment_has_no_place_of_the_launchers_own(monkeypatch):

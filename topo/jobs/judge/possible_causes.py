@@ -51,7 +51,11 @@ def variants(
     """
     if in_force:
         texts = ", ".join(f"{name}={value}" for name, value in sorted(in_force.items()))
-        yield PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env", seen=True), machine, in_force
+        yield (
+            PossibleCause(f"settings in force: {texts}", NCCL_SETTING_HARMFUL.id, "railgauge env", seen=True),
+            machine,
+            in_force,
+        )
     yield from ((cause, machine, settings) for cause, settings in _settings(plan.nodes))
     for cause, sets, drops in _edits(machine, plan):
         with suppress(Error):
