@@ -142,12 +142,18 @@ def cause_lines(
 
 def follows_line(one: Finding, *, names_hosts: bool = False) -> Line:
     """A finding below its cause, which its words then need not name."""
-    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=own_words(one)), names_hosts=names_hosts))
+    return (("    follows: ", Ink.QUIET), *headed(_with_own_words(one), names_hosts=names_hosts))
 
 
-def own_words(one: Finding) -> str:
-    """The message of a finding without the name of its cause."""
-    return one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
+def follows_text(one: Finding, *, names_hosts: bool = False) -> str:
+    """The same as text for a page."""
+    return "".join(text for text, _ in headed(_with_own_words(one), names_hosts=names_hosts))
+
+
+def _with_own_words(one: Finding) -> Finding:
+    """A finding without the name of its cause."""
+    words = one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
+    return replace(one, message=words)
 
 
 def headed(one: Finding, *, names_hosts: bool = False) -> Line:

@@ -124,6 +124,13 @@ def test_a_gpu_that_is_missing_is_told(four, tmp_path):
     assert told == ["GPU7 (0000:df:00.0) is missing, 4 of 5 nodes have it"]
 
 
+def test_a_gpu_that_nvml_does_not_have_is_told_in_words(four, tmp_path):
+    lost = usual()
+    facts = {**lost.facts, "nvml": {**lost.facts["nvml"], "gpus": lost.facts["nvml"]["gpus"][:-1]}}
+    told = beside(four, tmp_path, replace(lost, facts=facts))
+    assert told[0] == "GPU7 (0000:df:00.0): not visible to NVML, 4 of 5 nodes visible to NVML"
+
+
 def test_a_nic_that_is_missing_is_told_and_not_its_port_and_interface_too(four, tmp_path):
     told = beside(four, tmp_path, without(usual(), MLX5_3))
     assert told == [f"NIC mlx5_3 ({MLX5_3}) is missing, 4 of 5 nodes have it"]

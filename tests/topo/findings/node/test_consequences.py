@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 from tests.cli.command import in_process
-from tests.topo.findings.node.cases import case, health
+from tests.topo.findings.node.cases import capture, case, health, subjects
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.consequences import AFTER_ANY, CAUSES, COMPARING, OF_DEVICE, SAME_FAULT, with_causes
@@ -14,7 +14,7 @@ from railgauge.topo.findings.node.rules import check
 from railgauge.topo.machine import load_machine
 from railgauge.topo.render.findings import consequences, folded_lines
 
-GPU, OTHER = "0000:61:00.0", "0000:43:00.0"
+GPU, OTHER, THIRD = "0000:61:00.0", "0000:43:00.0", "0000:83:00.0"
 
 
 def found(identifier, subject=GPU, level=Level.FAIL, effect="", **evidence):
@@ -24,6 +24,12 @@ def found(identifier, subject=GPU, level=Level.FAIL, effect="", **evidence):
 
 def xid(code, subject=GPU, level=Level.FAIL):
     return found("gpu-xid", subject, level, xid=code)
+
+
+def links(count, down_to=None, subject=GPU):
+    """A GPU that has some of its twelve NVLinks, and where those lead that are down."""
+    level = Level.WARN if count else Level.FAIL
+    return found("nvlink-missing", subject, level, count=count, listed=12, **({"down_to": down_to} if down_to else {}))
 
 
 def causes(*findings):
@@ -52,6 +58,9 @@ def causes(*findings):
         (found("nvswitch-sxid", "0000:05:00.0"), found("fabric-not-ready")),
         (found("ib-port-down", "mlx5_3:1"), found("slower-than-before", "mlx5_3 port 1", Level.WARN)),
         (found("ib-port-down", "mlx5_3:1"), found("changed-since", "mlx5_3 port 1", Level.INFO)),
+        (links(0), links(8, {GPU: 4}, OTHER)),
+        (links(6, {OTHER: 2, THIRD: 4}), links(10, {GPU: 2}, OTHER)),
+        (found("gpu-lost"), links(8, {GPU: 4}, OTHER)),
     ],
 )
 def test_a_consequence_names_its_cause_in_any_order(cause, consequence):
@@ -72,10 +81,25 @@ def test_a_consequence_names_its_cause_in_any_order(cause, consequence):
         (found("nvswitch-sxid", "0000:05:00.0", Level.WARN), found("fabric-not-ready")),
         (found("ib-port-down", "mlx5_3:1"), found("slower-than-before", "mlx5_33 port 1", Level.WARN)),
         (found("slower-than-before", "mlx5_3"), found("changed-since", "mlx5_3", Level.INFO)),
+        (links(8, {OTHER: 4}), links(8, {GPU: 4}, OTHER)),
+        (links(0), links(6, {GPU: 4, THIRD: 2}, OTHER)),
+        (links(0), links(8, {THIRD: 4}, OTHER)),
+        (found("gpu-lost"), links(8, {THIRD: 4}, OTHER)),
     ],
 )
 def test_what_another_device_or_fault_has_stands_for_itself(one, other):
     assert causes(one, other) == [None, None]
+
+
+def both_ends_down(name, gpu):
+    """The NVLinks of a GPU and those of others to it, down."""
+    gpus = capture(name).facts["nvml"]["gpus"]
+    return {
+        f"nvml.gpus.{number}.links.{place}.state": 0
+        for number, one in enumerate(gpus)
+        for place, link in enumerate(one["links"])
+        if number == gpu or link.get("remote") == gpus[gpu]["pci"]
+    }
 
 
 LOUD = (Level.FAIL, Level.WARN, Level.INFO)
@@ -163,6 +187,24 @@ def test_xids_of_one_fault_on_a_machine():
 def test_a_port_that_went_down_since_is_one_entry():
     shown = in_process("check", "--from", "@dgx-h100-port-down", "--against", "@dgx-h100").stdout.splitlines()
     assert [line.split(":")[0] for line in shown if line.startswith(("FAIL", "WARN"))] == ["FAIL ib-port-down"]
+
+
+@pytest.mark.parametrize(("name", "peers"), [("a100-4gpu", 3), ("dgx-1v", 4), ("power9-ac922", 2)])
+def test_the_other_ends_of_the_nvlinks_of_a_gpu_that_has_none_are_below_it(name, peers):
+    alarming = [one for one in check(case(name, facts=both_ends_down(name, 0))) if one.level in ("WARN", "FAIL")]
+    gpu = case(name).facts.gpus[0]
+    (head,) = (one for one in alarming if "follows_from" not in one.evidence)
+    assert (head.id, head.level, head.subject) == ("nvlink-missing", "FAIL", gpu.bus_id)
+    assert head.message == f"0 of {len(gpu.links)} NVLinks are up"
+    assert [one.evidence["follows_from"] for one in alarming[1:]] == [["nvlink-missing", gpu.bus_id]] * peers
+
+
+@pytest.mark.parametrize("name", ["a100-4gpu", "dgx-1v"])
+def test_a_gpu_of_a_mesh_without_nvlinks_fails_where_the_driver_does_not_know_their_other_ends(name):
+    down = both_ends_down(name, 0)
+    unknown = {way.replace(".state", f".{field}"): None for way in down for field in ("remote", "type")}
+    bus_id = case(name).facts.gpus[0].bus_id
+    assert ("FAIL", bus_id) in subjects("nvlink-missing", case(name, facts=down | unknown))
 
 
 def test_a_lost_gpu_and_its_xid_are_one_entry():
