@@ -3,7 +3,7 @@
 
 import pytest
 from tests.topo.findings.node.cases import case
-from tests.topo.findings.node.test_faulty_machines import link, links_down, port
+from tests.topo.findings.node.planted import link, links_down, port
 
 from railgauge.topo.findings.node.rules import check
 
