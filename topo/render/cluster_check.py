@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -217,7 +217,7 @@ def _named(one: Folded, count: int) -> Finding:
     if not one.names:
         return one.finding
     of = f" (all {count} nodes)" if one.nodes == count else f" ({one.nodes} of {count} nodes)"
-    return replace(one.finding, host=f"{folded(one.names)}{of if one.nodes > 1 else ''}")
+    return of_node(one.finding, f"{folded(one.names)}{of if one.nodes > 1 else ''}")
 
 
 def _row(answer: ClusterAnswer, node: str) -> tuple[str, ...]:

@@ -160,7 +160,8 @@ def headed(one: Finding, *, names_hosts: bool = False) -> Line:
     """The line of a finding: level, id, device and what is there."""
     place = f"{one.path}:{one.line}: " if one.line else f"{one.path}: " if one.path else ""
     who = _who(one, names_hosts=names_hosts)
-    about = "" if one.subject in one.message or one.subject == one.path else f"{one.subject}: "
+    is_named = one.subject in one.message or one.subject == one.path or (names_hosts and one.subject == one.host)
+    about = "" if is_named else f"{one.subject}: "
     return _level_line(place, one.level, f"{one.id}: {who}{about}{one.message}")
 
 

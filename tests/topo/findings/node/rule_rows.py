@@ -11,6 +11,7 @@ from tests.topo.findings.topology_file.topology_text import HEALTHY
 from railgauge.topo.expect.expectations import given
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
+from railgauge.topo.findings.node.peers import gpus
 from railgauge.topo.machine import Machine
 
 DGX, ROCE, TRAY, PAIR = "dgx-h100", "hgx-h100-8nic", "gb200-tray", "consumer-2x5090"
@@ -40,6 +41,12 @@ def named_file(text):
 def configs(**answer):
     devices = [one.bus_id for one in case(ROCE).facts.pci]
     return case(ROCE, facts={"pci_config": {"functions": {one: {"size": 4096, **answer} for one in devices}}})
+
+
+def without_driver(functions, name=DGX):
+    """A machine without the libraries of NVIDIA's driver, and without a driver of these functions."""
+    absent = {library: {"error": f"{library}: not found"} for library in ("nvml", "cuda")}
+    return case(name, files={f"{PCI}/{one.bus_id}/driver": None for one in functions}, facts=absent)
 
 
 def groups(kind):
@@ -174,6 +181,12 @@ ROWS = {
         lambda: case(DGX, facts={"nvml.driver": "470.1.2"}),
         lambda: case(DGX),
         lambda: case(DGX, files={"/proc/driver/nvidia/version": None, "/sys/module/nvidia/version": None}),
+    ),
+    "gpu-driver-missing": Row(
+        Level.FAIL,
+        lambda: without_driver(gpus(case(DGX))),
+        lambda: without_driver([]),
+        lambda: without_driver(case(DGX).facts.pci),
     ),
     "gpu-driver-fails": Row(
         Level.FAIL,
