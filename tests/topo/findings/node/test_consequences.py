@@ -5,6 +5,8 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.cli.command import in_process
 from tests.topo.findings.node.cases import capture, case, health, subjects
 
@@ -117,6 +119,8 @@ def relations():
     yield from ((xid(48), xid(code)) for code in AFTER_ANY)
     yield from ((found("ib-port-down", "mlx5_3:1"), found(one, "mlx5_3 port 1")) for one in COMPARING)
     yield found("nvswitch-sxid", "0000:05:00.0"), found("fabric-not-ready")
+    yield replace(links(0), level=Level.FAIL), links(8, {GPU: 4}, OTHER)
+    yield found("gpu-lost"), links(8, {GPU: 4}, OTHER)
 
 
 def heads(*findings):
@@ -132,6 +136,42 @@ def test_nothing_stands_below_a_cause_of_a_lower_level(cause, consequence):
     for levels in product(LOUD, LOUD):
         one, other = (replace(each, level=level) for each, level in zip((cause, consequence), levels, strict=True))
         assert heads(other, one)[0] == min(levels, key=LOUD.index)
+
+
+def related():
+    """Findings that have causes in some table, of few devices, at any level: now and then one follows from another."""
+    names = sorted({one.id for pair in relations() for one in pair})
+    devices = st.sampled_from((GPU, OTHER, "mlx5_3:1", "gpus", "nvlinks", "rate"))
+    facts = st.fixed_dictionaries(
+        {
+            "xid": st.sampled_from((None, 48, 63, 74, 79, 94, 154)),
+            "count": st.integers(0, 3),
+            "listed": st.just(4),
+            "down_to": st.sampled_from(({}, {GPU: 2}, {OTHER: 3}, {GPU: 1, OTHER: 1})),
+            "expected_by": st.sampled_from(("--expect", "profile dgx-h100")),
+        }
+    )
+    made = st.builds(
+        lambda name, subject, level, evidence: found(name, subject, level, **evidence),
+        st.sampled_from(names),
+        devices,
+        st.sampled_from(LOUD),
+        facts,
+    )
+    return st.lists(made, min_size=1, max_size=8)
+
+
+@settings(deadline=None, max_examples=200)
+@given(related())
+def test_a_fail_never_stands_below_anything_less_and_nothing_is_lost(findings):
+    cited = with_causes(findings)
+    below = consequences(cited)
+    for one in cited:
+        assert all(LOUD.index(one.level) <= LOUD.index(follower.level) for follower in below.get(id(one), ()))
+    worst = min((one.level for one in findings), key=LOUD.index)
+    assert heads(*findings)[0] is worst
+    lines = ["".join(text for text, _ in line) for line in folded_lines(cited)]
+    assert any(line.startswith(worst) for line in lines)
 
 
 def test_what_a_profile_expects_in_vain_is_no_less_than_a_fault_of_a_lower_level():
