@@ -39,6 +39,7 @@ LONGEST_REASON = 200
 """Characters of a reason: slurmdbd keeps 255."""
 PLAIN_NODES = re.compile(r"[A-Za-z0-9_.,\[\]-]+")
 """Node names that a shell takes as they are, in scontrol's notation."""
+TABLE_HEAD = ("node", "verdict", "cause", "device", "more", "message")
 CSV_HEAD = ("node", "verdict", "level", "id", "device", "message", "effect", "remedy")
 
 
@@ -130,11 +131,13 @@ def cluster_check_lines(answer: ClusterAnswer, reach: Sequence[str], detail: Det
 def table_lines(answer: ClusterAnswer, width: int | None = None) -> Iterator[Line]:
     """The headline and a line for each node: its verdict and its worst cause; columns that do not fit are left out."""
     yield line(headline(answer), Ink.HEADING)
-    rows = [("node", "verdict", "cause", "device", "more", "message"), *(_row(answer, node) for node in answer.nodes)]
+    rows = [TABLE_HEAD, *(_row(answer, node) for node in answer.nodes)]
     head, *lines = fitting(rows, width)
     yield line(head, Ink.HEADING)
     for text, row in zip(lines, rows[1:], strict=True):
         yield line(text, VERDICT_INKS.get(row[1], Ink.PLAIN))
+    if left_out := TABLE_HEAD[len(head.split()) :]:
+        yield line(f"({', '.join(left_out)} left out: the terminal is too narrow)", Ink.QUIET)
 
 
 def drain_lines(answer: ClusterAnswer, fail_on: Level) -> Iterator[str]:
