@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from railgauge.topo.findings.card import Area, Card, in_area, other_causes
+from railgauge.topo.findings.card import OF_LOGS, Area, Card, in_area, other_causes
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.findings.topology_file.rules import KNOWN
 from railgauge.topo.findings.xid_catalogue import SXIDS, XIDS, XidMeaning
@@ -31,7 +31,7 @@ TABLES: dict[str, tuple[Callable[[], Iterable[Card]], tuple[str, ...]]] = {
     "topo lint": (lambda: [rule.card for rule in KNOWN], ("id", "levels", "what", "remedy")),
     "graph lint": (lambda: in_area(Area.GRAPH_FILE), ("id", "levels", "what", "remedy")),
     "log": (
-        lambda: [card for area in (Area.LOGS, Area.JOBS, Area.CALLS, Area.PARTS) for card in in_area(area)],
+        lambda: [card for area in OF_LOGS for card in in_area(area)],
         ("id", "levels", "what"),
     ),
     "judge": (lambda: in_area(Area.MEASURED), ("id", "levels", "what")),

@@ -9,6 +9,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "railgauge"
 FOLDERS = ("topo", "transports", "collectives", "cli", "fixtures")
+MOST_LINES = 400
+"""Of a Python file: a longer one holds more than one concept."""
 SUFFIXES = {".py", ".c", ".cc", ".h", ".cu", ".cuh"}
 
 
@@ -57,3 +59,13 @@ def test_a_source_without_licence_is_found(tmp_path):
     (tmp_path / "topo" / "bare.py").write_text('"""No licence."""\n')
     (tmp_path / "topo" / "good.h").write_text("// SPDX-License-Identifier: Apache-2.0\n")
     assert unlicensed(tmp_path) == ["topo/bare.py"]
+
+
+def test_no_python_file_is_long():
+    """Benchmarks are not counted."""
+    python = (
+        path for path in sources(ROOT) if path.suffix == ".py" and path.relative_to(ROOT).parts[0] != "benchmarks"
+    )
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in python}
+    assert len(lines) > 1000
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.cli.command import clean_environment, command, in_process
 from tests.cli.test_schemas import check
-from tests.collectives.test_process_group import free_port
+from tests.collectives.by_hand import free_port
 from tests.patience import HANGS_AFTER_S
 from tests.topo.findings.cluster.fleets import usual, without, write
 

@@ -140,8 +140,11 @@ def test_bash_completes(on_path, line, expected):
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="no fish here")
 def test_fish_completes(on_path):
-    asked = f"{script('fish')}\ncomplete -C 'railgauge check --from @dgx-2'"
-    assert run_shell(on_path, "fish", "--no-config", "-c", asked).startswith("@dgx-2\t16 V100")
+    lines = ("gdr ch", "check --from @dgx-2", "check --fail-o", "topo paths --from @h200x4 GPU3")
+    asked = "\n".join((script("fish"), *(f"complete -C 'railgauge {line}'" for line in lines)))
+    command, fixture, option, device = run_shell(on_path, "fish", "--no-config", "-c", asked).splitlines()
+    assert (command.split("\t")[0], option.split("\t")[0], device) == ("check", "--fail-on", "GPU3")
+    assert fixture.startswith("@dgx-2\t16 V100")
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")

@@ -68,6 +68,13 @@ def test_a_narrow_prediction_keeps_what_changes_and_names_what_it_leaves_out(pla
     assert head.split()[-2:] == ["change", "limit"] or head.split()[-1] == "change"
 
 
+def test_a_narrow_table_of_nodes_names_what_it_leaves_out(places):
+    narrow, wide = (on_terminal(SCREENS["cluster check --table"], width, places).splitlines() for width in (80, 160))
+    assert narrow[-1] == "(message left out: the terminal is too narrow)"
+    assert wide[1].split()[-1] == "message"
+    assert "left out" not in wide[-1]
+
+
 def words(text):
     return GUIDES.sub(" ", text).split()
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from tests.collectives.test_process_group import free_port, start
+from tests.collectives.by_hand import free_port, start
 from tests.patience import FAR_S, HANGS_AFTER_S
 
 ONE_OPERATION = "comm.all_reduce(data)"

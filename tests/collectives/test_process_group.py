@@ -6,7 +6,6 @@ import gc
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from tests.collectives.by_hand import PROGRAM, finish, free_port, start
 from tests.patience import FAR_S, HANGS_AFTER_S
 from tests.transports.ranks import in_threads
 
@@ -25,21 +25,6 @@ from railgauge.topo.errors import RunError, UsageError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.tcp_store import TCPStore
-
-PROGRAM = """
-import sys
-from datetime import timedelta
-import numpy as np
-import railgauge
-url, rank, size = sys.argv[1:]
-given = {} if rank == "-" else {"rank": int(rank), "world_size": int(size)}
-with railgauge.init_process_group(url, timeout=timedelta(seconds=600), **given) as group:
-    data = np.full(1000, group.rank + 1, np.float32)
-    group.communicator.all_reduce(data)
-    group.barrier()
-    assert (data == group.size * (group.size + 1) / 2).all(), data
-    print(group.rank, group.size)
-"""
 
 MESSAGES = """
 import sys
@@ -68,23 +53,6 @@ process_group.make_plan = lambda *arguments, **others: 1 / 0
 """
 
 
-def start(url, rank, size, program=PROGRAM, **env):
-    kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", program, url, str(rank), str(size)],
-        env=kept | env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(processes):
-    results = [process.communicate(timeout=HANGS_AFTER_S) for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes), results
-    return [out.strip() for out, _ in results]
-
-
 WHERE = """
 import os, sys
 import railgauge
@@ -95,11 +63,6 @@ with railgauge.init_process_group(url, int(rank), int(size), bind=BIND):
 assert os.sched_getaffinity(0) == before
 print(*sorted(within))
 """
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def test_processes_send_to_each_other(tmp_path):

@@ -24,7 +24,13 @@ WORDS = {
     "state": "{before} -> {after}",
     "place": "{before} -> {after}",
     "NVLinks": "{before} -> {after} NVLinks",
+    "known to NVML": "{before} -> {after}",
 }
+VALUES = {
+    ("known to NVML", "yes"): "visible to NVML",
+    ("known to NVML", "no"): "not visible to NVML",
+}
+"""Values that are shown in other words, by the name of the fact."""
 SAME_LINK = ("width", "speed", "max width", "max speed")  # both ends of a link have these
 INHERITED = ("NUMA node",)
 IMPLIED = {"NVLink peers": "NVLinks", "physical state": "state"}  # reported only if the other is not
@@ -114,8 +120,14 @@ def _presence(item: Attributes, is_gone: bool) -> Change:
     return Change(subject=item.id, what="presence", before=before, after=after, message=message)
 
 
+def value_words(what: str, value: str | None) -> str:
+    """The value of a fact in words."""
+    return VALUES.get((what, value), value) if value else UNKNOWN
+
+
 def _change(item: Attributes, what: str, before: str | None, after: str | None) -> Change:
-    words = WORDS.get(what, what + " {before} -> {after}").format(before=before or UNKNOWN, after=after or UNKNOWN)
+    old, new = value_words(what, before), value_words(what, after)
+    words = WORDS.get(what, what + " {before} -> {after}").format(before=old, after=new)
     message = f"{item.label}: {words}" if item.label else words
     return Change(subject=item.id, what=what, before=before, after=after, message=message)
 

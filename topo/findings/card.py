@@ -40,12 +40,18 @@ class Area(StrEnum):
     MEASURED = "measured tables"
     TRAFFIC = "traffic of links"
     LOGS = "logs of jobs"
+    LAUNCH = "processes of a job that are not started"
     JOBS = "jobs that do not start, or are ended"
     CALLS = "calls that fail in a job"
+    PLUGINS = "plugins of NCCL and offloads"
     PARTS = "parts of a job that report errors"
     HANG = "jobs that hang"
     RECORDINGS = "recordings of NCCL in a job"
     GRAPH_FILE = "graph file"
+
+
+OF_LOGS = (Area.LOGS, Area.LAUNCH, Area.JOBS, Area.CALLS, Area.PLUGINS, Area.PARTS)
+"""The areas of what is known from lines of logs."""
 
 
 class Pattern(NamedTuple):

@@ -5,7 +5,7 @@ host have more, where NVML lists more, or where the GPU at the other end has mor
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -18,12 +18,15 @@ MESH_LEAST, MESH_SHARE = 3, 3 / 4  # GPUs wired to each other need not have as m
 class NvmlLinks:
     """What NVML reports of the NVLinks of a GPU: how many it lists, how many of those are up, how many are down though
     their other end is known, and whether links that are all down should be up.
+
+    cut_to: of those that are down, how many end at each device whose bus id is known.
     """
 
     listed: int
     up: int
     cut: int
     connected: bool
+    cut_to: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +126,9 @@ def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int, str], int]:
 def _nvlinks(gpu: NvlinkGpu, usual: int | None) -> NvlinkState:
     if gpu.mig:
         return _of(gpu, Verdict.BY_DESIGN, None, gpu.count, Excuse.MIG)
-    if usual is not None and gpu.count < usual:
-        return _of(gpu, Verdict.BELOW_PEERS, Reason.SIBLINGS, usual)
     listed = _listed(gpu)
+    if usual is not None and gpu.count < usual and (listed or 0) <= usual:
+        return _of(gpu, Verdict.BELOW_PEERS, Reason.SIBLINGS, usual)
     if listed is not None and gpu.count < listed:
         return _of(gpu, Verdict.DEGRADED, Reason.LISTED, listed)
     return _of(gpu, Verdict.UNKNOWN if usual is None and listed is None else Verdict.GOOD, None, gpu.count)

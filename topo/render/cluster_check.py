@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,7 @@ LONGEST_REASON = 200
 """Characters of a reason: slurmdbd keeps 255."""
 PLAIN_NODES = re.compile(r"[A-Za-z0-9_.,\[\]-]+")
 """Node names that a shell takes as they are, in scontrol's notation."""
+TABLE_HEAD = ("node", "verdict", "cause", "device", "more", "message")
 CSV_HEAD = ("node", "verdict", "level", "id", "device", "message", "effect", "remedy")
 
 
@@ -130,11 +131,13 @@ def cluster_check_lines(answer: ClusterAnswer, reach: Sequence[str], detail: Det
 def table_lines(answer: ClusterAnswer, width: int | None = None) -> Iterator[Line]:
     """The headline and a line for each node: its verdict and its worst cause; columns that do not fit are left out."""
     yield line(headline(answer), Ink.HEADING)
-    rows = [("node", "verdict", "cause", "device", "more", "message"), *(_row(answer, node) for node in answer.nodes)]
+    rows = [TABLE_HEAD, *(_row(answer, node) for node in answer.nodes)]
     head, *lines = fitting(rows, width)
     yield line(head, Ink.HEADING)
     for text, row in zip(lines, rows[1:], strict=True):
         yield line(text, VERDICT_INKS.get(row[1], Ink.PLAIN))
+    if left_out := TABLE_HEAD[len(head.split()) :]:
+        yield line(f"({', '.join(left_out)} left out: the terminal is too narrow)", Ink.QUIET)
 
 
 def drain_lines(answer: ClusterAnswer, fail_on: Level) -> Iterator[str]:
@@ -217,7 +220,7 @@ def _named(one: Folded, count: int) -> Finding:
     if not one.names:
         return one.finding
     of = f" (all {count} nodes)" if one.nodes == count else f" ({one.nodes} of {count} nodes)"
-    return replace(one.finding, host=f"{folded(one.names)}{of if one.nodes > 1 else ''}")
+    return of_node(one.finding, f"{folded(one.names)}{of if one.nodes > 1 else ''}")
 
 
 def _row(answer: ClusterAnswer, node: str) -> tuple[str, ...]:

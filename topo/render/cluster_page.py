@@ -8,7 +8,7 @@ from railgauge.topo.findings.cluster.causes import ClusterCause, devices
 from railgauge.topo.findings.cluster.report import unread_by_reason
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.render.cluster_check import CLEAN, NOT_READ, ClusterAnswer, designs, headline
-from railgauge.topo.render.findings import LOUD, also, cause_groups, ids_of, own_words
+from railgauge.topo.render.findings import LOUD, also, cause_groups, follows_text, ids_of
 from railgauge.topo.render.findings_html import STYLE, badge, block
 from railgauge.topo.render.markup import escape, page, section, table
 from railgauge.topo.render.picture.rails import CellState, ClusterRow, rails
@@ -58,7 +58,7 @@ def _cause(alike: Sequence[ClusterCause]) -> str:
     facts += [("effect", effect) for effect in dict.fromkeys(its.found.finding.effect for its in alike)]
     facts.append(("remedy", one.remedy))
     below = [follows.finding for its in alike for follows in its.consequences]
-    facts += [("follows", f"{each.host}: {each.level} {each.id}: {own_words(each)}") for each in below]
+    facts += [("follows", follows_text(each, names_hosts=True)) for each in below]
     return block(one, facts)
 
 

@@ -142,19 +142,26 @@ def cause_lines(
 
 def follows_line(one: Finding, *, names_hosts: bool = False) -> Line:
     """A finding below its cause, which its words then need not name."""
-    return (("    follows: ", Ink.QUIET), *headed(replace(one, message=own_words(one)), names_hosts=names_hosts))
+    return (("    follows: ", Ink.QUIET), *headed(_with_own_words(one), names_hosts=names_hosts))
 
 
-def own_words(one: Finding) -> str:
-    """The message of a finding without the name of its cause."""
-    return one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
+def follows_text(one: Finding, *, names_hosts: bool = False) -> str:
+    """The same as text for a page."""
+    return "".join(text for text, _ in headed(_with_own_words(one), names_hosts=names_hosts))
+
+
+def _with_own_words(one: Finding) -> Finding:
+    """A finding without the name of its cause."""
+    words = one.message.removesuffix(" (follows from {}: {})".format(*one.evidence.get(FOLLOWS_FROM, ("", ""))))
+    return replace(one, message=words)
 
 
 def headed(one: Finding, *, names_hosts: bool = False) -> Line:
     """The line of a finding: level, id, device and what is there."""
     place = f"{one.path}:{one.line}: " if one.line else f"{one.path}: " if one.path else ""
     who = _who(one, names_hosts=names_hosts)
-    about = "" if one.subject in one.message or one.subject == one.path else f"{one.subject}: "
+    is_named = one.subject in one.message or one.subject == one.path or (names_hosts and one.subject == one.host)
+    about = "" if is_named else f"{one.subject}: "
     return _level_line(place, one.level, f"{one.id}: {who}{about}{one.message}")
 
 

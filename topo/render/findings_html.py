@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.render import palette
-from railgauge.topo.render.findings import SHOWN, also, cause_groups, consequences, ids_of, own_words
+from railgauge.topo.render.findings import SHOWN, also, cause_groups, consequences, follows_text, ids_of
 from railgauge.topo.render.markup import escape, themed
 
 BADGES = {**palette.LEVELS, Level.PASS: palette.PASSED}
@@ -71,7 +71,7 @@ def _cause(alike: Sequence[Finding], follows: Sequence[Finding]) -> str:
     facts = [("also", also(others)), ("since the baseline", str(one.since or ""))]
     facts += [("effect", effect) for effect in dict.fromkeys(each.effect for each in alike)]
     facts += [("remedy", one.remedy), *((name, _text(value)) for name, value in one.evidence.items())]
-    return block(one, [*facts, *(("follows", f"{each.level} {each.id}: {own_words(each)}") for each in follows)])
+    return block(one, [*facts, *(("follows", follows_text(each)) for each in follows)])
 
 
 def _text(value: object) -> str:

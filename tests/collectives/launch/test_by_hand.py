@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from tests.cli.command import clean_environment, command
-from tests.collectives.test_process_group import free_port
+from tests.collectives.by_hand import free_port
 from tests.patience import HANGS_AFTER_S
 
 ENDLESS = ("-b", "8", "-e", "8", "-n", "1", "-N", "0", "-T", "20", "--device", "cpu")

@@ -111,7 +111,7 @@ def test_a_driver_that_is_gone_is_told_at_each_gpu():
         answers["cuda"] = {"error": "CUDA: cuInit failed"}
 
     told = messages(changed(facts=fail))
-    assert told == [f"GPU{index} ({bus_id_of(index)}): known to NVML yes -> unknown" for index in range(8)]
+    assert told == [f"GPU{index} ({bus_id_of(index)}): visible to NVML -> unknown" for index in range(8)]
 
 
 def test_nvlinks_are_unknown_only_where_nvml_did_not_answer():

@@ -20,7 +20,7 @@ from tests.patience import HANGS_AFTER_S
 from tests.topo.jobs.logs.excerpts import LOGS
 from tests.topo.jobs.logs.read import read
 
-from railgauge.topo.findings.card import Area, cards, in_area, other_causes
+from railgauge.topo.findings.card import OF_LOGS, Area, cards, in_area, other_causes
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, catalogue, other_causes_of
@@ -117,12 +117,7 @@ def test_every_card_is_reported_by_somebody():
         for name in node.names
     }
     silent = {name for module, name in constants() - used}
-    by_patterns = {
-        card.id.upper().replace("-", "_")
-        for area in (Area.LOGS, Area.JOBS, Area.CALLS, Area.PARTS)
-        for card in in_area(area)
-        if card.patterns
-    }
+    by_patterns = {card.id.upper().replace("-", "_") for area in OF_LOGS for card in in_area(area) if card.patterns}
     assert silent <= by_patterns
 
 

@@ -126,7 +126,7 @@ def test_a_page_shows_a_cause_once_with_what_follows_below_it():
     below = finding("b", message="less (follows from a: mlx5_0)", evidence=follows)
     page = findings_html.html([finding("a"), finding("a", subject="mlx5_1"), below])
     assert page.count('class="finding ') == 1
-    assert "<dt>follows</dt><dd>WARN b: less</dd>" in page
+    assert "<dt>follows</dt><dd>WARN b: mlx5_0: less</dd>" in page
     assert "<dt>also</dt><dd>mlx5_1</dd>" in page
     alone = findings_html.html([below])
     assert "<dt>counts</dt><dd>x 1</dd>" in alone

@@ -109,6 +109,23 @@ GPU_DRIVER_FAILS = Card(
     reads=("nvmlInit", "cuInit", "/sys/bus/pci/devices/*/driver", "/dev/nvidia*"),
     hints=("Failed to initialize NVML: Unknown Error",),
 )
+GPU_DRIVER_MISSING = Card(
+    id="gpu-driver-missing",
+    title="No driver runs the GPUs",
+    levels=(INFO, FAIL, UNKNOWN),
+    about=(
+        "NVIDIA's GPUs are on PCI, and no kernel driver or only nouveau is bound to any of them: NVIDIA's modules are "
+        "not installed, were not built for the running kernel, or did not load. FAIL on a model that is sold with GPUs "
+        "and where --expect asks for GPUs; INFO elsewhere. A host that passes its GPUs to VMs (vfio-pci) is not meant."
+    ),
+    effect="no job can use the GPUs of the node",
+    remedy=(
+        "modprobe nvidia; dmesg says why it fails; after an update of the kernel: dkms status; build the modules again"
+    ),
+    sure="lspci -k -d 10de:; lsmod | grep nvidia",
+    passes="a driver is bound to the GPUs",
+    reads=("/sys/bus/pci/devices/*/driver", "nvmlInit"),
+)
 DUPLICATE_GPU = Card(
     id="duplicate-gpu",
     title="One GPU is used or listed twice",

@@ -23,6 +23,7 @@ from railgauge.topo.values.node_names import folded
 from railgauge.topo.values.number import natural
 
 PRESENCE, MOVED = "presence", "id"
+DRIVER_FACTS = ("known to NVML", "driver")
 
 
 def compare(nodes: Sequence[ClusterNode], unread: Sequence[Unread] = ()) -> Report:
@@ -107,9 +108,10 @@ def _subject(odd: _Odd) -> Subject:
 
 def _differences(odd: Iterable[_Odd]) -> tuple[FactDifference, ...]:
     """The same difference of several classes as one, in the order of the nodes."""
-    found: dict[tuple[Subject, str, str | None, str | None, int, int], list[str]] = {}
+    found: dict[tuple[Subject, str, str | None, str | None, int, int, bool], list[str]] = {}
     for one in odd:
-        key = (_subject(one), one.change.what, one.change.after, one.change.before, one.vote.votes, one.vote.of)
+        values = one.change.after, one.change.before
+        key = (_subject(one), one.change.what, *values, one.vote.votes, one.vote.of, _is_not_captured(one))
         found.setdefault(key, []).extend(one.members.nodes)
     differences = [
         FactDifference(
@@ -120,10 +122,21 @@ def _differences(odd: Iterable[_Odd]) -> tuple[FactDifference, ...]:
             majority=majority,
             votes=votes,
             of=of,
+            not_captured=not_captured,
         )
-        for (subject, what, value, majority, votes, of), names in found.items()
+        for (subject, what, value, majority, votes, of, not_captured), names in found.items()
     ]
     return tuple(sorted(differences, key=lambda one: (natural(one.nodes[0]), -len(one.nodes))))
+
+
+def _is_not_captured(odd: _Odd) -> bool:
+    """Whether the nodes lack the fact for every device of the kind, as captures of older releases do; without a driver
+    that is a difference by itself.
+    """
+    what = odd.change.what
+    if odd.change.after is not None or what in (PRESENCE, *DRIVER_FACTS) or odd.item is None:
+        return False
+    return not any(item.facts.get(what) for item in odd.members.sheet if item.kind == odd.item.kind)
 
 
 def _splits(classes: Sequence[Alike], odd: Sequence[_Odd]) -> tuple[Split, ...]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of many nodes as findings: a difference is a WARN, a node that could not be read is UNKNOWN.
+"""A comparison of many nodes as findings: a difference is a WARN; a fact that was not captured, and a node that could
+not be read, are UNKNOWN.
 
 A fact with a rule of its own has that rule's id: the driver's release.
 """
@@ -28,7 +29,8 @@ def findings(report: Report) -> Iterator[Finding]:
 def _odd(one: FactDifference, node: str) -> Finding:
     evidence = {"what": one.what, "value": one.value, "majority": one.majority, "votes": one.votes, "of": one.of}
     card = _card(one.subject, one.what)
-    return card.finding(Level.WARN, one.subject.id, difference_text(one), host=node, evidence=evidence)
+    level = Level.UNKNOWN if one.not_captured else Level.WARN
+    return card.finding(level, one.subject.id, difference_text(one), host=node, evidence=evidence)
 
 
 def _split(one: Split) -> Finding:

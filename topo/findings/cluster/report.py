@@ -23,6 +23,7 @@ class FactDifference:
     """Nodes where a fact differs from most: `votes` of the `of` nodes with a known value have `majority`.
 
     value and majority are None for absent or unreadable.
+    not_captured: the nodes have the fact of no device of the kind.
     """
 
     nodes: Names
@@ -32,6 +33,7 @@ class FactDifference:
     majority: str | None
     votes: int
     of: int
+    not_captured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences as sentences: "NIC mlx5_3 (0000:5d:00.0): x8, 15 of 16 nodes x16"."""
 
-from railgauge.topo.compare.diff import UNKNOWN, WORDS
+from railgauge.topo.compare.diff import WORDS, value_words
 from railgauge.topo.findings.cluster.comparison import MOVED, PRESENCE
 from railgauge.topo.findings.cluster.report import FactDifference, Split, Subject
 from railgauge.topo.values.node_names import folded
@@ -17,7 +17,7 @@ def difference_text(one: FactDifference, *, more: int = 0) -> str:
     if one.what == PRESENCE:
         return f"{_names(one.subject, more)} present, {most} do not have {_it(more)}"
     about = _about(one.subject, one.what, more, is_named=one.value is None)
-    return f"{about}{_value(one.what, one.value)}, {most} {_plain(one.majority)}"
+    return f"{about}{_value(one.what, one.value)}, {most} {value_words(one.what, one.majority)}"
 
 
 def split_text(one: Split, *, more: int = 0) -> str:
@@ -44,12 +44,8 @@ def _about(subject: Subject, what: str, more: int, *, is_named: bool = False) ->
 def _value(what: str, value: str | None) -> str:
     if what == MOVED:
         return f"is at {value}"
-    return f"{value} NVLinks" if what == "NVLinks" and value is not None else _plain(value)
+    return f"{value} NVLinks" if what == "NVLinks" and value is not None else value_words(what, value)
 
 
 def _group(what: str, value: str | None) -> str:
     return ("there" if value else "missing") if what == PRESENCE else _value(what, value)
-
-
-def _plain(value: str | None) -> str:
-    return UNKNOWN if value is None else value

@@ -15,7 +15,15 @@ from railgauge.topo.findings.node.rules import RULES, check
 from railgauge.topo.machine import Machine
 
 AREAS = (Area.PCIE, Area.NVLINK, Area.RDMA, Area.RDMA_PORTS)
-OTHERS = ("gpu-lost", "gpu-driver-fails", "gpu-nic-far", "numa-node-missing", "vm-flat-topology", "rail-unreachable")
+OTHERS = (
+    "gpu-lost",
+    "gpu-driver-fails",
+    "gpu-driver-missing",
+    "gpu-nic-far",
+    "numa-node-missing",
+    "vm-flat-topology",
+    "rail-unreachable",
+)
 """Findings of other areas: GPUs and NICs without a pair, distances that are not the real ones, rails without GID."""
 
 

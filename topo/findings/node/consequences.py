@@ -32,6 +32,7 @@ from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN, IB_RATE_LOW
 from railgauge.topo.findings.devices import named_devices
 from railgauge.topo.findings.finding import Finding, Level, may_hide
 from railgauge.topo.findings.node.effect import ON_SEVERAL
+from railgauge.topo.findings.topology_file.nvlink_missing import DOWN_TO
 from railgauge.topo.findings.xid_catalogue import LOST_XIDS, MEMORY_XIDS, NVLINK_XIDS, RECOVERY_CHANGED, REMOVED
 
 FOLLOWS_FROM = "follows_from"
@@ -97,6 +98,8 @@ def _cause(one: Finding, bad: Sequence[Finding]) -> Finding | None:
     if one.id == GPU_XID.id:
         before = bad[: bad.index(one)] if one in bad else bad
         return next((other for other in (others if _after_any(one) else before) if _is_same_fault(other, one)), None)
+    if one.id == NVLINK_MISSING.id and one.evidence.get(DOWN_TO):
+        return next((other for other in others if _ends_links(other, one) or _breaks_device(other, one)), None)
     for identifier in CAUSES.get((one.id, one.subject)) or CAUSES.get((one.id, ""), ()):
         if cause := next((other for other in others if other.id == identifier), None):
             return cause
@@ -114,6 +117,19 @@ def _breaks_device(other: Finding, one: Finding) -> bool:
         return other.id == NVSWITCH_SXID.id
     identifier, xids = OF_DEVICE.get(one.id, ("", frozenset()))
     return other.id == identifier and other.subject == one.subject and (not xids or other.evidence.get(XID) in xids)
+
+
+def _ends_links(other: Finding, one: Finding) -> bool:
+    """Whether all NVLinks that a GPU lacks end at a lost GPU, or at one that lacks more of them."""
+    missing = _missing_links(one)
+    if one.evidence[DOWN_TO].get(other.subject, 0) < missing:
+        return False
+    return other.id == GPU_LOST.id or (other.id == one.id and _missing_links(other) > missing)
+
+
+def _missing_links(one: Finding) -> int:
+    full = one.evidence.get("listed", one.evidence.get("usual", 0))
+    return int(full - one.evidence.get("count", full))
 
 
 def _is_same_fault(other: Finding, one: Finding) -> bool:

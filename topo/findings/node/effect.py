@@ -29,6 +29,8 @@ ON_SEVERAL = f"; on {SEVERAL} nodes "
 APART = 0.05  # from which on another share of the bandwidth is stated
 PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
 
+SPLIT = "no price: NCCL splits the node, and the part that is predicted does not lose by it"
+
 
 class Prices:
     """What each fault of a machine costs by itself: the machine without faults, and with that one alone."""
@@ -94,6 +96,8 @@ class Prices:
 def _words(found: "ForecastComparison") -> str:
     from railgauge.topo.predict.comparison import size_text
 
+    if found.is_small and found.after.plan.parts > found.after.plan.nodes:
+        return SPLIT
     row = found.after.rows[-1]
     rest = f"({row.busbw_gb_per_s:.3g} GB/s busbw; bottleneck {row.limit.name})"
     what = f"{found.after.plan.nodes}-node {found.after.collective} {size_text(row.size)} {rest}"

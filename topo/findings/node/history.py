@@ -16,6 +16,8 @@ MOST = 4096
 FLAPS = 4
 """Changes within WITHIN_S from which a finding comes and goes: two whole cycles."""
 WITHIN_S = 600.0
+MOST_FLAPS = 64
+"""Changes that are counted of one finding."""
 LOUD = (Level.INFO, Level.WARN, Level.FAIL)
 
 
@@ -32,7 +34,7 @@ class Transition(StrEnum):
 @dataclass(frozen=True, slots=True)
 class FindingEvent:
     """One change of a finding. finding: as it is now; a finding that is gone as it was. flaps: its changes within
-    WITHIN_S, 0 below FLAPS.
+    WITHIN_S, 0 below FLAPS, no more than MOST_FLAPS.
     """
 
     transition: Transition
@@ -45,6 +47,8 @@ class FindingHistory:
     """The findings of the last check, and when they changed."""
 
     last: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    unknown: set[tuple[str, str]] = field(default_factory=set)
+    """What could not be checked the last time."""
     changed: OrderedDict[tuple[str, str], deque[float]] = field(default_factory=OrderedDict)
     total: int = 0
     """Changes so far."""
@@ -55,13 +59,21 @@ class FindingHistory:
         for one in findings:
             if one.level in LOUD:
                 now.setdefault(_key(one), one)
-        blind = {one.id for one in findings if one.level is Level.UNKNOWN}
-        found = tuple(self._flapping(event, now_s) for event in self._changes(now, blind))
-        kept = {key: replace(one, level=Level.UNKNOWN) for key, one in self.last.items() if one.id in blind}
-        self.last = kept | now
+        unknown = {_key(one) for one in findings if one.level is Level.UNKNOWN}
+        blind, newly = ({identifier for identifier, _ in keys} for keys in (unknown, unknown - self.unknown))
+        changes = tuple(self._changes(now, blind, newly))
+        found = tuple(self._flapping(event, now_s) for event in changes)
+        kept = {
+            key: replace(one, level=Level.UNKNOWN)
+            for key, one in self.last.items()
+            if one.id in newly or (one.id in blind and one.level is Level.UNKNOWN)
+        }
+        self.last = dict(list(kept.items())[-MOST:]) | now
+        self.unknown = unknown
         return tuple(sorted(found, key=lambda event: -_rank(event.finding.level)))
 
-    def _changes(self, now: dict[tuple[str, str], Finding], blind: set[str]) -> Iterator[FindingEvent]:
+    def _changes(self, now: dict[tuple[str, str], Finding], blind: set[str], newly: set[str]) -> Iterator[FindingEvent]:
+        """blind: the ids of what cannot be checked of some device; newly: of one that could be checked before."""
         for key, one in now.items():
             before = self.last.get(key)
             if before is None:
@@ -71,16 +83,17 @@ class FindingHistory:
                     Transition.WORSE if _rank(one.level) > _rank(before.level) else Transition.BETTER, one
                 )
         for key, before in self.last.items():
-            if key not in now and before.id not in blind:
+            was_known = before.level is not Level.UNKNOWN
+            if key not in now and (before.id not in blind or (was_known and before.id not in newly)):
                 yield FindingEvent(Transition.GONE, before)
-            elif key not in now and before.level is not Level.UNKNOWN:
+            elif key not in now and was_known:
                 yield FindingEvent(Transition.UNKNOWN, before)
 
     def _flapping(self, event: FindingEvent, now_s: float) -> FindingEvent:
         """The event with the number of changes lately."""
         self.total += 1
         key = _key(event.finding)
-        times = self.changed.setdefault(key, deque(maxlen=2 * FLAPS))
+        times = self.changed.setdefault(key, deque(maxlen=MOST_FLAPS))
         self.changed.move_to_end(key)
         times.append(now_s)
         if len(self.changed) > MOST:

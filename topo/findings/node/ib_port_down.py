@@ -16,6 +16,7 @@ from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
 Port = tuple[RdmaDevice, RdmaPort]
 FAULTS = (Level.WARN, Level.FAIL)
 FIRST = ("0", 1)  # the place of a card's first port
+LINK_UP = "LinkUp"
 OFF = "Disabled"  # the port was disabled by an administrator
 
 
@@ -39,7 +40,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 
 def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
-    """How serious it is: not a fault if the port is excluded, or if no port of that kind of card is in use."""
+    """How serious it is: not a fault if the port is excluded, or of cards that nobody uses."""
     if not parse_hca(machine.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(
         machine.settings
     ):
@@ -50,11 +51,22 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
     kin = [(one, other) for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
     active = sum(1 for _, other in kin if other.is_active)
     if not active:
-        return Level.INFO, "no port of its kind is in use"
+        return _judged_alone(machine, port, kin)
     place = _place(device, port)
     if place != FIRST and not any(other.is_active for one, other in kin if _place(one, other) == place):
         return Level.INFO, "this port is not in use on any card of its kind"
     return Level.FAIL, f"NCCL does not use it; {active} of its kind {'is' if active == 1 else 'are'} up"
+
+
+def _judged_alone(machine: Machine, port: RdmaPort, kin: list[Port]) -> tuple[Level, str]:
+    """How serious it is where ports of another kind are up: a fault of rails, and of a link that waits for a subnet
+    manager.
+    """
+    if port.link_layer == "InfiniBand" and port.physical_state == LINK_UP:
+        return Level.FAIL, "its link is up and no port of its kind is active: no subnet manager answers"
+    if port.physical_state != OFF and len(kin) >= len(machine.system.gpus) > 1:
+        return Level.FAIL, f"none of the {len(kin)} ports of its kind is up, which are no fewer than the GPUs"
+    return Level.INFO, "no port of its kind is in use"
 
 
 def _are_rails(machine: Machine, ports: list[Port]) -> bool:

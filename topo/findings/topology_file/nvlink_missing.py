@@ -19,6 +19,9 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.link_facts import nvlink_states
 
+DOWN_TO = "down_to"
+"""In the evidence: how many links are down to each device, by its bus id, where the other ends are known."""
+
 
 def _check(file: Machine) -> Iterator[Finding]:
     placed = gpus(file)
@@ -45,6 +48,8 @@ def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None,
         message = f"{state.count} {wires}; most GPUs of this kind have {state.full}"
         effect = f"{(state.full - state.count) * each:g} GB/s less than its siblings"
     evidence: dict[str, Any] = {"count": state.count, "listed" if listed else "usual": state.full}
+    if state.gpu.nvml and state.gpu.nvml.cut_to:
+        evidence[DOWN_TO] = dict(state.gpu.nvml.cut_to)
     level = Level.WARN if state.count else Level.FAIL
     return rule.finding(level, state.gpu.bus_id, message, effect=effect, line=line, **evidence)
 

@@ -11,7 +11,8 @@ from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
 from railgauge.topo.findings.cards.network import PORTS_BLOCKED, RAIL_UNREACHABLE, SOCKET_IFNAME_VIRTUAL
-from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED, RDMA_CALL_FAILED, TOPOLOGY_UNUSABLE
+from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, TOPOLOGY_UNUSABLE
+from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, PLUGIN_FAILED
 from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
@@ -19,8 +20,9 @@ from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
-from railgauge.topo.jobs.logs.log import Log, Sighting
+from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.order import in_time
+from railgauge.topo.jobs.logs.sighting import Sighting
 from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.words import named
 

@@ -3,7 +3,6 @@
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
@@ -15,26 +14,15 @@ from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own
 from railgauge.topo.jobs.logs.line import LogLine, messages
-from railgauge.topo.jobs.logs.moment import Moment, earlier, moment_of
+from railgauge.topo.jobs.logs.moment import earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.scan import Scanner
+from railgauge.topo.jobs.logs.sighting import Sighting
 from railgauge.topo.values.cpuset import from_list
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
 UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "a warning of NCCL that no card has"))
-COMPLETION = re.compile(
-    r"Got completion(?: from peer (?P<peer>[^\s<]+))?.*?(?:error |status=)(?:\w+\()?(?P<status>\d{1,3})\)?"
-    r"(?:,? opcode[ =](?:\w+\()?(?P<opcode>\d{1,6}))?(?:.*?vendor[ _]err[ =](?P<vendor>\d{1,6}))?"
-    r"(?:.*?localGid *(?P<local>[0-9a-fA-F:.]+))?(?:.*?remoteGids? *(?P<remote>[0-9a-fA-F:.]+))?(?:.*?\bhca "
-    r"(?P<hca>\S+))?"
-)
-"""What a line on a completion names, in 2.4 to 2.30's words."""
-CONNECTING = re.compile(
-    r"on dev (?P<hca>[^\s,:]+):\d+,.{0,200}?local GID (?P<local>[0-9a-fA-F:.]+), remote GID (?P<remote>[0-9a-fA-F:.]+)"
-)
-"""What a line on a queue pair names, since 2.24."""
-MOST_NAMES = 64
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
@@ -94,20 +82,6 @@ class Search(NamedTuple):
     type_intra: str
     type_inter: str
     cross_nic: int
-
-
-@dataclass(slots=True)
-class Sighting:
-    """An error: its count, its hosts, and its first text."""
-
-    entry: Entry
-    text: str
-    times: int = 0
-    hosts: set[str] = field(default_factory=set)
-    moments: dict[int, Moment] = field(default_factory=dict)
-    """When it came first in each file."""
-    named: dict[str, set[str]] = field(default_factory=dict)
-    """What completions name: peers, hcas, GIDs."""
 
 
 class Log:
@@ -379,12 +353,7 @@ class Log:
         if entry is UNKNOWN_WORDS and len(self.sightings) >= MOST_MESSAGES:
             return None
         seen = self.sightings.setdefault(name, Sighting(entry, text))
-        if found := COMPLETION.search(text) or CONNECTING.search(text):
-            for key, value in found.groupdict().items():
-                if value and len(known := seen.named.setdefault(key, set())) < MOST_NAMES:
-                    known.add(
-                        value.removeprefix(":") if key in ("local", "remote") and value.startswith(":::") else value
-                    )
+        seen.take_names(text)
         return seen
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import GPU_NIC_FAR
-from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, EFA_WITHOUT_GDR, LINK_LAYERS_MIXED
+from railgauge.topo.findings.cards.parts import LINK_LAYERS_MIXED
+from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, EFA_WITHOUT_GDR
 from railgauge.topo.findings.cards.rdma import IB_HCA_NOMATCH, IB_HCA_PREFIX, VERBS_DEVICE_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID
 from railgauge.topo.findings.finding import Finding, Level

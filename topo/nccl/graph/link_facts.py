@@ -2,6 +2,7 @@
 """The links of a topology, and of the machine that it is of, as the judge takes them (topo/link_state/)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
@@ -10,7 +11,7 @@ from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_devices import gpus
 from railgauge.topo.facts.sources.nvml import NvmlGpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link
-from railgauge.topo.link_state.nvlink import NvlinkGpu, NvlinkState, NvmlLinks, judge_nvlinks
+from railgauge.topo.link_state.nvlink import MESH_LEAST, NvlinkGpu, NvlinkState, NvmlLinks, judge_nvlinks
 from railgauge.topo.link_state.pcie import RESTING, EndpointKind, PciLink, PciState, Rate, judge_pci
 from railgauge.topo.link_state.verdict import Key
 from railgauge.topo.nccl.graph import bandwidth
@@ -237,11 +238,16 @@ def _nvml(gpu: NvmlGpu, inventory: MachineFacts) -> NvmlLinks:
         up=sum(link.up is True for link in gpu.links),
         cut=sum(link.up is False and bool(link.remote or link.remote_kind) for link in gpu.links),
         connected=_is_connected(gpu, inventory),
+        cut_to=Counter(link.remote for link in gpu.links if link.up is False and link.remote),
     )
 
 
 def _is_connected(gpu: NvmlGpu, inventory: MachineFacts) -> bool:
-    """Whether links that are all down should be up: without a bridge a PCIe card's are down for good."""
+    """Whether links that are all down should be up: without a bridge a PCIe card's are down for good, unless it is
+    the only one among several.
+    """
     known_end = any(link.remote or link.remote_kind for link in gpu.links)
     in_fabric = bool(gpu.fabric and gpu.fabric.state)
-    return known_end or in_fabric or any((one.pci_class or "").startswith(NVSWITCH) for one in inventory.pci)
+    others = [one for one in inventory.gpus if one.sm == gpu.sm and one is not gpu]
+    alone = len(others) >= MESH_LEAST and all(any(link.up for link in one.links) for one in others)
+    return known_end or in_fabric or alone or any((one.pci_class or "").startswith(NVSWITCH) for one in inventory.pci)

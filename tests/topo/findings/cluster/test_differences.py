@@ -8,6 +8,7 @@ import pytest
 from tests.topo.findings.cluster.fleets import changed, read, usual, without, write
 
 from railgauge.topo.findings.cluster.comparison import compare
+from railgauge.topo.findings.cluster.findings import findings
 from railgauge.topo.findings.cluster.folder import read_files
 from railgauge.topo.findings.cluster.words import difference_text
 
@@ -124,6 +125,13 @@ def test_a_gpu_that_is_missing_is_told(four, tmp_path):
     assert told == ["GPU7 (0000:df:00.0) is missing, 4 of 5 nodes have it"]
 
 
+def test_a_gpu_that_nvml_does_not_have_is_told_in_words(four, tmp_path):
+    lost = usual()
+    facts = {**lost.facts, "nvml": {**lost.facts["nvml"], "gpus": lost.facts["nvml"]["gpus"][:-1]}}
+    told = beside(four, tmp_path, replace(lost, facts=facts))
+    assert told[0] == "GPU7 (0000:df:00.0): not visible to NVML, 4 of 5 nodes visible to NVML"
+
+
 def test_a_nic_that_is_missing_is_told_and_not_its_port_and_interface_too(four, tmp_path):
     told = beside(four, tmp_path, without(usual(), MLX5_3))
     assert told == [f"NIC mlx5_3 ({MLX5_3}) is missing, 4 of 5 nodes have it"]
@@ -138,3 +146,30 @@ def test_a_node_without_settings_recorded_lacks_none(four, tmp_path):
     machine = usual()
     facts = {name: facts for name, facts in machine.facts.items() if name != "settings"}
     assert beside(four, tmp_path, replace(machine, facts=facts)) == []
+
+
+def levels(four, folder, machine):
+    """The levels of the differences of a node beside four usual ones, by what differs."""
+    write(folder, "gpu-5", machine)
+    node = read_files((("gpu-5", str(folder / "gpu-5.tar.gz")),), lambda more: None)[0]
+    return {one.evidence["what"]: str(one.level) for one in findings(compare([*nodes_of(four), *node]))}
+
+
+def test_what_an_older_capture_lacks_of_all_devices_is_unknown(four, tmp_path):
+    older = usual()
+    kept = [{name: said for name, said in gpu.items() if name != "p2p"} for gpu in older.facts["nvml"]["gpus"]]
+    facts = {"nvml": {**older.facts["nvml"], "gpus": kept}, "settings": older.facts["settings"]}
+    assert levels(four, tmp_path, replace(older, facts=facts)) == {
+        "GPUDirect RDMA": "UNKNOWN",
+        "DMA-BUF": "UNKNOWN",
+        "peers with P2P": "UNKNOWN",
+    }
+
+
+def test_what_one_device_alone_does_not_say_is_a_difference_and_so_is_a_driver_that_is_gone(four, tmp_path):
+    one = changed(f'[files]\n"{SYSFS}/{MLX5_3}/current_link_width" = false')
+    assert levels(four, tmp_path, one) == {"width": "WARN"}
+    gone = {**usual().facts, "nvml": {"error": "NVML: not found"}, "cuda": {"error": "CUDA: not found"}}
+    texts = {path: text for path, text in usual().texts.items() if path != "/proc/driver/nvidia/version"}
+    found = levels(four, tmp_path, replace(usual(), facts=gone, texts=texts))
+    assert (found["driver"], found["known to NVML"]) == ("WARN", "WARN")

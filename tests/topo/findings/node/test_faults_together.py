@@ -6,7 +6,7 @@ import random
 import pytest
 from tests.cli.command import in_process
 from tests.topo.findings.node.cases import alarms, case, changed
-from tests.topo.findings.node.test_faulty_machines import FAULTS
+from tests.topo.findings.node.planted import FAULTS
 
 from railgauge.topo.facts.capture import dumps
 

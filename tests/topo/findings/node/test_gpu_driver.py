@@ -35,6 +35,7 @@ def test_a_machine_whose_driver_fails_is_broken(library, error):
     [
         "NVML: the pynvml module is absent (no module)",
         "NVML: Shared Library Not Found",
+        "NVML: a tree of files does not have it",
         "NVML: Insufficient Permissions",
         "NVML: cannot start python3: No such file",
     ],

@@ -2,7 +2,7 @@
 """What changes from one check of a node to the next."""
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.history import FLAPS, MOST, WITHIN_S, FindingHistory
+from railgauge.topo.findings.node.history import FLAPS, MOST, MOST_FLAPS, WITHIN_S, FindingHistory
 
 
 def finding(level, name="ib-port-down", subject="mlx5_0:1"):
@@ -35,6 +35,16 @@ def test_what_cannot_be_read_is_not_gone():
     assert changes(history, finding(Level.PASS)) == [("gone", "mlx5_0:1")]
 
 
+def test_what_is_repaired_is_gone_though_another_device_cannot_be_read():
+    history = FindingHistory()
+    blind = finding(Level.UNKNOWN, subject="mlx5_7:1")
+    changes(history, finding(Level.WARN), blind)
+    assert changes(history, blind) == [("gone", "mlx5_0:1")]
+    assert changes(history, finding(Level.WARN), blind) == [("new", "mlx5_0:1")]
+    assert changes(history, blind, finding(Level.UNKNOWN, subject="gpu-03")) == [("unknown", "mlx5_0:1")]
+    assert changes(history, blind, finding(Level.UNKNOWN, subject="gpu-03")) == []
+
+
 def test_the_worst_comes_first():
     history = FindingHistory()
     found = [finding(Level.INFO, subject="a"), finding(Level.FAIL, subject="b"), finding(Level.WARN, subject="c")]
@@ -57,3 +67,15 @@ def test_memory_is_bounded():
     for look in range(3):
         history.events([finding(Level.WARN, subject=f"{look}-{n}") for n in range(MOST)], float(look))
     assert len(history.changed) == len(history.last) == MOST
+    for look in range(9):  # each time another id cannot be read
+        history.events([finding(Level.UNKNOWN, f"id-{look}")], 4.0)
+        history.events([finding(Level.WARN, f"id-{look + 1}", f"{n}") for n in range(MOST)], 5.0)
+        assert len(history.last) <= 2 * MOST
+
+
+def test_changes_are_counted_up_to_a_limit():
+    history = FindingHistory()
+    flaps = [history.events([finding(Level.WARN)] * (look % 2), 1.0) for look in range(1, 2 * MOST_FLAPS)]
+    assert [event.flaps for (event,) in flaps] == [0] * (FLAPS - 1) + [
+        min(number, MOST_FLAPS) for number in range(FLAPS, 2 * MOST_FLAPS)
+    ]

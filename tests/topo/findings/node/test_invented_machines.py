@@ -6,7 +6,7 @@
 import pytest
 from tests.cli.command import in_process
 from tests.topo.findings.node.cases import IB, PCI, case, changed, healthy, with_changes
-from tests.topo.findings.node.test_faulty_machines import gids, links_down
+from tests.topo.findings.node.planted import gids, links_down
 
 from railgauge.topo.facts.capture import dumps
 

@@ -3,15 +3,21 @@
 
 import pytest
 from tests.topo.findings.node.cases import case
-from tests.topo.findings.node.test_faulty_machines import link, links_down, port
+from tests.topo.findings.node.planted import link, links_down, port
 
 from railgauge.topo.findings.node.rules import check
 
 DGX, ROCE = "dgx-h100", "hgx-h100-8nic"
+RAILS = (0, 3, 4, 5, 6, 9, 10, 11)
+"""Of a DGX H100; the other NICs are storage ports."""
 
 
 def down(number, physical="2: Polling"):
     return port(number, state="1: DOWN", phys_state=physical)
+
+
+def initial(number):
+    return port(number, state="2: INIT", phys_state="5: LinkUp")
 
 
 def rails(physical):
@@ -45,6 +51,16 @@ MACHINES = {
         {("ib-port-down", "FAIL", f"mlx5_{number}:1") for number in range(8)},
     ),
     "all rails of RoCE disabled": (ROCE, {"files": rails("3: Disabled")}, set()),
+    "all rails without a link beside storage ports": (
+        DGX,
+        {"files": {path: text for number in RAILS for path, text in down(number).items()}},
+        {("ib-port-down", "FAIL", f"mlx5_{number}:1") for number in RAILS},
+    ),
+    "a fabric of rails without a subnet manager": (
+        DGX,
+        {"files": {path: text for number in RAILS for path, text in initial(number).items()}},
+        {("ib-port-down", "FAIL", f"mlx5_{number}:1") for number in RAILS},
+    ),
     "a GPU in MIG mode": (ROCE, {"facts": {"nvml.gpus.2.mig": 1}}, {("mig-enabled", "WARN", "0000:4c:00.0")}),
     "half the NVLinks of a GPU of a GB200": (
         "gb200-tray",

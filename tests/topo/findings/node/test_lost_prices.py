@@ -7,6 +7,7 @@ import pytest
 from tests.cli.command import in_process
 from tests.topo.expect.test_lost import A100, DGX, HGX, MESH, NO_MODEL, gone, listed, nic_of, off_pci
 from tests.topo.findings.node.cases import IB, SEVERAL, case, findings
+from tests.topo.findings.node.planted import link
 
 from railgauge.topo.findings.node.effect import repaired
 from railgauge.topo.findings.node.lost_price import UNPRICED
@@ -56,3 +57,8 @@ def test_where_a_gpu_was_that_nobody_knows_has_no_price(name):
     rail = off_pci(DGX, nic_of(DGX, 0)) | {f"{IB}/mlx5_0": None}
     [found] = findings("gpu-lost", gone(MESH, 3) if name == MESH else gone(DGX, 0, files=rail))
     assert found.effect.endswith(UNPRICED)
+
+
+def test_a_fault_in_another_part_of_a_node_that_nccl_splits_is_not_said_to_cost_nothing():
+    (slow,) = findings("pcie-link-degraded", case("pcie-switch", files=link("0000:43:00.0", 4)))
+    assert slow.effect.startswith("no price: NCCL splits the node")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cli.command import in_process
 from tests.topo.findings.node.cases import IB, PCI, SEVERAL, case
-from tests.topo.findings.node.test_faulty_machines import FAULTS, link, links_between, links_down, port
+from tests.topo.findings.node.planted import FAULTS, link, links_between, links_down, port
 from tests.topo.predict.planned import planned
 from tests.topo.small_machines import topologies
 

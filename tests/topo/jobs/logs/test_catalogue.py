@@ -4,7 +4,7 @@
 import pytest
 from tests.topo.jobs.logs.read import read
 
-from railgauge.topo.findings.card import Area, in_area
+from railgauge.topo.findings.card import OF_LOGS, Area, in_area
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.logs.catalogue import catalogue
 
@@ -123,7 +123,7 @@ def test_an_error_that_goes_on_and_on_takes_no_memory():
 
 def test_ids_are_of_the_issue_or_of_logs_alone():
     told = {entry.card.id for entry in catalogue()}
-    of_jobs = {card.id for area in (Area.JOBS, Area.CALLS, Area.PARTS) for card in in_area(area)}
+    of_jobs = {card.id for area in OF_LOGS if area is not Area.LOGS for card in in_area(area)}
     known = {"gid-table-holes", "ib-errors-rising", "ras-port-taken", "vm-flat-topology", "socket-ifname-virtual"}
     known |= {"nccl-aborting", "job-failed", "wrong-results", "gpu-lost"}
     assert told - set(SAID) - of_jobs == known

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of a job that a launcher, MPI or Kubernetes does not start, as its log shows (`log explain`)."""
+
+from railgauge.topo.findings.card import FAIL, INFO, Card, Pattern
+
+LAUNCH_FAILED = Card(
+    id="launch-failed",
+    title="The launcher cannot start the job's processes on all hosts",
+    levels=(INFO, FAIL),
+    about=(
+        "mpirun, mpiexec, pdsh and srun start a helper of theirs on every host, by ssh or through the scheduler; the "
+        "helper starts the ranks, and the ranks exchange their addresses through it (PMI, PMIx). NCCL has not run yet."
+    ),
+    remedy=(
+        "ssh to each host without a password must find the same programs: PATH in ~/.bashrc, mpirun --prefix; keys "
+        "and rights of ~/.ssh; slots=N in the host file for N GPUs; one clock (chrony) and one key of munge on all "
+        "nodes; open ports between them"
+    ),
+    sure="ssh HOST 'which orted; date'; mpirun -np 2 -H HOST1,HOST2 hostname; srun -N 2 hostname",
+    shows=(
+        "bash: orted: command not found",
+        "root@worker-1: Permission denied (publickey,password).",
+        "There are not enough slots available in the system to satisfy the 16",
+        "srun: error: Task launch for 36.0 failed on node cn131: Job credential expired",
+        "MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1",
+    ),
+    patterns=(
+        Pattern(
+            r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun|nvidia-container-cli)\S*: (?:command )?not found"
+            r"|Command not found: \S+|execvp error on file",
+            FAIL,
+            "a program that the launcher starts is not found on a host: PATH of a shell without login, or another "
+            "place of installation",
+        ),
+        Pattern(
+            r"Permission denied \((?:publickey|password|keyboard|gssapi|hostbased)|Host key verification failed"
+            r"|not reachable via ssh|Command \W{0,2}ssh .*returned non-zero exit status 255",
+            FAIL,
+            "ssh to a host was refused: its key, the user's key, or the rights of ~/.ssh",
+        ),
+        Pattern(
+            r"[Jj]ob credential expired|Munge decode failed|[Cc]redential.*(?:rewound|expired)",
+            FAIL,
+            "a node refused the job's credential as too old: its clock differs, or it took long to start",
+        ),
+        Pattern(
+            r"not enough slots available",
+            FAIL,
+            "the hosts have fewer slots than processes are wanted: slots=N in the host file, or HOST:N",
+        ),
+        Pattern(
+            r"PMI_KVS_Get returned -?\d|PMI2?_\w+ (?:failed|returned -)|pmixp_\w+.*timeout"
+            r"|PMIx_\w+.*(?:fail|rror)",
+            FAIL,
+            "the launcher's helpers could not exchange the addresses of ranks (PMI, PMIx): they do not reach each "
+            "other, or are of another MPI than the program",
+        ),
+        Pattern(
+            r"unable to reliably start one or more daemons|unable to run \w*proxy|setting up the bootstrap proxies"
+            r"|Task launch for \S+ failed|Application launch failed"
+            r"|ssh exited with exit code [1-9]",
+            FAIL,
+            "the launcher's helper did not start on a host",
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/kubeflow/mpi-operator/issues/501", "https://github.com/NVIDIA/nccl-tests/issues/92"),
+)
+POD_NOT_STARTED = Card(
+    id="pod-not-started",
+    title="Kubernetes does not place or start a pod of the job",
+    levels=(INFO, FAIL),
+    about=(
+        "Events of a pod tell why it waits. GPUs and RDMA devices are resources that a device plugin of each node "
+        "offers; a pod with more of them than any node has free stays Pending, and the job's other ranks wait for it."
+    ),
+    remedy=(
+        "compare what the pod asks for with kubectl describe nodes (Allocatable, Allocated resources, Taints); where a "
+        "node offers no nvidia.com/gpu, see to its driver, container runtime and device plugin"
+    ),
+    sure="kubectl describe pod POD; kubectl logs POD --previous; kubectl -n gpu-operator get pods",
+    shows=(
+        "0/8 nodes are available: 8 Insufficient nvidia.com/gpu.",
+        "Warning  FailedMount  2m  kubelet  MountVolume.SetUp failed for volume",
+    ),
+    patterns=(
+        Pattern(
+            r"nodes? are available:.*Insufficient (?:\S+/\S*(?:gpu|mig|rdma|hca|efa|roce|sriov|hostdev)\S*)"
+            r"|OutOf\S+/gpu|UnexpectedAdmissionError|[Rr]equested number of devices unavailable|no healthy devices",
+            FAIL,
+            "no node has as many GPUs or RDMA devices free as the pod asks for: others use them, or the node's device "
+            "plugin does not offer them (driver, container runtime, unhealthy device)",
+        ),
+        Pattern(
+            r"nodes? are available:|FailedScheduling|PodUnschedulable|[Uu]nable to schedule pod",
+            FAIL,
+            "no node fits the pod: too little memory or cores, a taint, a selector, or a volume of another zone",
+            general=1,
+        ),
+        Pattern(
+            r"ErrImagePull|ImagePullBackOff|[Ff]ailed to pull image|pull access denied",
+            FAIL,
+            "a node cannot pull the pod's image: its name, the registry's login, or the way to the registry",
+        ),
+        Pattern(
+            r"FailedMount|FailedAttachVolume|MountVolume\.\w+ failed|[Uu]nable to attach or mount volumes",
+            FAIL,
+            "a volume of the pod is not there, or cannot be mounted on its node",
+        ),
+        Pattern(
+            r"FailedCreatePodSandBox|[Ff]ailed to create pod sandbox",
+            FAIL,
+            "the pod's network cannot be made on its node (CNI, Multus, SR-IOV)",
+        ),
+        Pattern(
+            r"CrashLoopBackOff|[Bb]ack-off restarting failed",
+            FAIL,
+            "a container ends each time that it is started: kubectl logs --previous has its last words",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/NVIDIA/k8s-device-plugin/issues/33",),
+)
+MPI_NETWORK_MISSING = Card(
+    id="mpi-network-missing",
+    title="MPI finds no network that it can use",
+    levels=(INFO, FAIL),
+    about=(
+        "MPI sends through UCX or libfabric. Which network these take depends on what they were built with, on the "
+        "interfaces and devices of the host, and on settings that leave too few. NCCL chooses its own network later."
+    ),
+    remedy=(
+        "unset UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER and --mca settings, or name what is there; one MPI and one UCX on "
+        "all nodes; an interface that is up; --mca pml ob1 --mca btl tcp,self as a test"
+    ),
+    sure="ucx_info -d; fi_info; ompi_info | grep -E 'pml|mtl|btl' on every node",
+    shows=(
+        "find_provider(170).........: OFI fi_getinfo() failure",
+        "[ndv2-1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on ndv2-1 selected pml ucx",
+        "ucp_context.c:1451 UCX  ERROR no usable transports/devices (asked rc on network:eth0 )",
+        "A requested component was not found, or was unable to be opened.  This",
+    ),
+    patterns=(
+        Pattern(
+            r"OFI (?:fi_getinfo|addrinfo)\(\) fail|atl_ofi\S* .*(?:fi_getinfo error|can't find suitable provider)"
+            r"|MPIDI_OFI_\w*find_provider|OFI fi_(?:fabric|domain|endpoint) failed",
+            FAIL,
+            "libfabric offers MPI or oneCCL no network: no interface is up, FI_PROVIDER names one that is not "
+            "there, or its provider cannot do what MPI asks for",
+        ),
+        Pattern(
+            r"selected pml \w+, but peer .* selected pml",
+            FAIL,
+            "processes chose different layers of MPI: devices or builds differ between nodes; --mca pml NAME on all",
+        ),
+        Pattern(
+            r"requested component was not found",
+            FAIL,
+            "a component that the command asks for is not part of this MPI, or its libraries are missing on a host",
+        ),
+        Pattern(
+            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
+            r"available",
+            FAIL,
+            "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
+        ),
+        Pattern(
+            r"hfi_userinit: \w+ command failed",
+            FAIL,
+            "an Omni-Path device gives the process no context: other processes hold them all, or its driver is another "
+            "one than libpsm2 expects",
+        ),
+        Pattern(
+            r"PSM\d? can't open (?:hfi|nic) unit|\w+ fabric is not available and fallback",
+            FAIL,
+            "MPI cannot open an Omni-Path or RDMA device: other processes use its contexts, it is down, or the limit "
+            "on locked memory is too low",
+            general=1,
+            follows=True,
+        ),
+        Pattern(
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
+            FAIL,
+            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
+        ),
+        Pattern(
+            r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",
+            FAIL,
+            "MPI does not start",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/openucx/ucx/issues/4224", "https://github.com/pmodels/mpich/issues/6612"),
+)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins of NCCL, networks that need one, and offloads to switches and NICs, which report an error in a log."""
+
+from railgauge.topo.findings.card import FAIL, INFO, WARN, Card, Pattern
+
+EFA_PROVIDER_MISSING = Card(
+    id="efa-provider-missing",
+    title="libfabric has no usable provider for the OFI plugin",
+    levels=(FAIL,),
+    about=(
+        "The plugin (aws-ofi-nccl) asks libfabric for EFA or another provider with GPU memory. It finds none where "
+        "the EFA "
+        "driver or device is missing in the container, libfabric is of another release than the plugin, or FI_PROVIDER "
+        "names another one. NCCL then uses its own plugins, which know no EFA: what they say of libibverbs follows "
+        "from it."
+    ),
+    remedy=(
+        "give the container the devices (/dev/infiniband, vpc.amazonaws.com/efa), install EFA's installer with its "
+        "libfabric and plugin, put both into LD_LIBRARY_PATH, unset FI_PROVIDER"
+    ),
+    sure="fi_info -p efa in the container lists providers; FI_LOG_LEVEL=warn and NCCL_DEBUG=INFO",
+    shows=(
+        "get_ofi_provider:312 NCCL WARN NET/OFI Could not find any optimal provider",
+        "libfabric:85:1747438790::core:core:fi_getinfo_():1392<warn> fi_getinfo: provider efa output empty list",
+    ),
+    patterns=(
+        Pattern(
+            r"NET/OFI .*(?:provider|fi_getinfo)|provider \w+ output empty list|No eligible providers|No plugin .*ofi"
+            r"|Failed to initialize .*libfabric",
+            FAIL,
+            "libfabric offers no provider for EFA: device, driver or library is missing",
+        ),
+    ),
+    links=("https://github.com/aws/aws-ofi-nccl/issues/889", "https://github.com/NVIDIA/nccl/issues/229"),
+)
+EFA_WITHOUT_GDR = Card(
+    id="efa-without-gdr",
+    title="GPUDirect RDMA is not used through libfabric (EFA)",
+    levels=(WARN,),
+    about=(
+        "The OFI plugin and EFA's driver decide it: the instance type, the driver's release, and "
+        "FI_EFA_USE_DEVICE_RDMA "
+        "for old ones. No module of NVIDIA's has to be loaded."
+    ),
+    remedy=(
+        "use an instance type whose EFA has RDMA read (p4d and later), a current EFA installer, and "
+        "FI_EFA_USE_DEVICE_RDMA=1 "
+        "with old releases"
+    ),
+    sure="fi_info -p efa -c FI_HMEM in the container",
+    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/AWS Libfabric/0",),
+)
+PLUGIN_FAILED = Card(
+    id="plugin-failed",
+    title="A plugin of NCCL reports an error",
+    levels=(INFO, WARN, FAIL),
+    about=(
+        "Networks, tuners, profilers and the environment can be plugins: libraries that are not part of NCCL "
+        "(aws-ofi-nccl, "
+        "HPC-X, UCX, gIB). Errors of theirs are looked for in their documentation."
+    ),
+    remedy=(
+        "update or remove the plugin (NCCL_NET_PLUGIN=none as a test); it has to fit the release of NCCL and its "
+        "library"
+    ),
+    sure="NCCL_DEBUG=INFO: the lines with NET/Plugin, TUNER/Plugin and PROFILER/Plugin",
+    shows=(
+        "nccl_net_ofi_domain_get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid "
+        "argument",
+    ),
+    patterns=(
+        Pattern(
+            r"\bnic \d+, [\w.-]+, .*ctrl timeout cnt \d+",
+            WARN,
+            "GPUDirect-TCPX waits for a peer that does not send: usual while the other ranks still start, else that "
+            "rank's own log says why",
+        ),
+        Pattern(
+            r"FI_OPT_EFA_\w+.*not supported",
+            FAIL,
+            "the plugin asks for what this libfabric does not know: both have to be of one EFA installer, and no "
+            "other libfabric comes first in LD_LIBRARY_PATH",
+        ),
+        Pattern(
+            r"efa.*(?:[Ii]nvalid address|[Uu]nresponsive (?:remote|peer)|[Uu]nreachable (?:remote|peer)).*Peer",
+            FAIL,
+            "a peer's EFA address is not valid any more: its process has ended, whose own log says why",
+        ),
+        Pattern(
+            r"(?:gdr_copy|GPU memory) pin failed",
+            FAIL,
+            "UCX cannot pin GPU memory through gdr_copy: its module gdrdrv is not loaded, or does not fit the GPU's "
+            "driver; UCX_TLS=^gdr_copy does without",
+        ),
+        Pattern(
+            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
+            FAIL,
+            "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
+            "traffic from and to itself pass, in both directions, as EFA needs",
+        ),
+        Pattern(
+            r"fastsocket\.\w+:\d+ .*(?:incoming CPU|Maximum retry)",
+            INFO,
+            "the FastSocket plugin tries again: harmless where the connection follows",
+        ),
+        Pattern(
+            r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
+            r"|UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))"
+            r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
+            FAIL,
+            "the network plugin reports an error: its endpoint, address or library does not work",
+            general=1,
+        ),
+        Pattern(
+            r"(?i:plugin|tuner|profiler|inspector|rocprofiler|NPKit|nvtx|RMA backend|No network devices|Network "
+            r"returned 0"
+            r"|Unknown device code)",
+            WARN,
+            "a plugin of NCCL reports an error, or cannot be used",
+            general=2,
+        ),
+    ),
+)
+COLLNET_FAILED = Card(
+    id="collnet-failed",
+    title="Reductions in the network (CollNet, SHARP) or in MSCCL do not work",
+    levels=(WARN,),
+    about="NCCL goes on with its own rings and trees where an offload does not start.",
+    remedy="NCCL_COLLNET_ENABLE=0, or check the SHARP daemon (sharpd, sharp_am) and the plugin's release",
+    shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
+    patterns=(
+        Pattern(
+            r"(?i:collnet|sharp|msccl|coll_net|proxyConnect: re(?:q|sp)Size)",
+            WARN,
+            "an offload of collectives does not work",
+            general=2,
+        ),
+    ),
+)
+GIN_FAILED = Card(
+    id="gin-failed",
+    title="Memory that kernels send from (GIN, windows, symmetric memory) cannot be used",
+    levels=(FAIL,),
+    about="Since 2.28 kernels can send by themselves from memory that all ranks registered in the same way.",
+    remedy="register the same sizes on all ranks in the same order; NCCL_GIN_ENABLE=0 or NCCL_WIN_ENABLE=0 as a test",
+    shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
+    patterns=(
+        Pattern(
+            r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]"
+            r"|Memory (?:resume|suspend)"
+            r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation "
+            r"found|signal|\bput\b|NVSHMEM|registration|regist(?:er|ration) )",
+            FAIL,
+            "memory for sending from kernels cannot be registered or used",
+            general=2,
+        ),
+    ),
+)

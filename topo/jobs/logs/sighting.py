@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An error as it was seen in a log: how often, on which hosts, when, and what its lines name."""
+
+import re
+from dataclasses import dataclass, field
+
+from railgauge.topo.jobs.logs.catalogue import Entry
+from railgauge.topo.jobs.logs.moment import Moment
+
+COMPLETION = re.compile(
+    r"Got completion(?: from peer (?P<peer>[^\s<]+))?.*?(?:error |status=)(?:\w+\()?(?P<status>\d{1,3})\)?"
+    r"(?:,? opcode[ =](?:\w+\()?(?P<opcode>\d{1,6}))?(?:.*?vendor[ _]err[ =](?P<vendor>\d{1,6}))?"
+    r"(?:.*?localGid *(?P<local>[0-9a-fA-F:.]+))?(?:.*?remoteGids? *(?P<remote>[0-9a-fA-F:.]+))?(?:.*?\bhca "
+    r"(?P<hca>\S+))?"
+)
+"""What a line on a completion names, in 2.4 to 2.30's words."""
+CONNECTING = re.compile(
+    r"on dev (?P<hca>[^\s,:]+):\d+,.{0,200}?local GID (?P<local>[0-9a-fA-F:.]+), remote GID (?P<remote>[0-9a-fA-F:.]+)"
+)
+"""What a line on a queue pair names, since 2.24."""
+MOST_NAMES = 64
+
+
+@dataclass(slots=True)
+class Sighting:
+    """An error: its count, its hosts, and its first text."""
+
+    entry: Entry
+    text: str
+    times: int = 0
+    hosts: set[str] = field(default_factory=set)
+    moments: dict[int, Moment] = field(default_factory=dict)
+    """When it came first in each file."""
+    named: dict[str, set[str]] = field(default_factory=dict)
+    """What completions name: peers, hcas, GIDs."""
+
+    def take_names(self, text: str) -> None:
+        """Keep what a line on a completion or a queue pair names."""
+        if found := COMPLETION.search(text) or CONNECTING.search(text):
+            for key, value in found.groupdict().items():
+                if value and len(known := self.named.setdefault(key, set())) < MOST_NAMES:
+                    known.add(
+                        value.removeprefix(":") if key in ("local", "remote") and value.startswith(":::") else value
+                    )
