@@ -18,7 +18,7 @@ CUDA_ARCH_MISSING = Card(
     patterns=(
         Pattern(
             r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
-            r"|500)\b|hipErrorNoBinaryForGpu|Unable to find code object",
+            r"|500)\b|hipErrorNoBinaryForGpu|Unable to find code object|Cannot retrieve Static function",
             FAIL,
             "CUDA finds no kernel for this GPU: the library was built without its architecture",
         ),
@@ -123,6 +123,12 @@ HOST_MEMORY_FULL = Card(
     sure="free -g; cat /sys/fs/cgroup/memory.max; dmesg | grep -i oom",
     shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
     patterns=(
+        Pattern(
+            r"\b(?:\w*mmap|\w*alloc|posix_memalign|shmat|s?brk)\([^)]*\).*Cannot allocate memory",
+            FAIL,
+            "host memory cannot be mapped: the limit of a container or cgroup, of address space, or of mappings "
+            "(vm.max_map_count)",
+        ),
         Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
             r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"

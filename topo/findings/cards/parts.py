@@ -157,6 +157,19 @@ RDMA_CALL_FAILED = Card(
             "a NIC gives no further protection domain: too many processes or communicators have opened it",
         ),
         Pattern(
+            r"(?:ibv_open_device|ibv_alloc_pd|mlx5dv_\w+|\bDEVX|devx_\w+)\b.*(?:Cannot allocate memory|\bENOMEM\b)"
+            r"|mlx5_(?:cmd|core)\S*.*status (?:limits exceeded|no resources)",
+            FAIL,
+            "a NIC gives no more contexts, pages or queues: many processes of the node have opened it; fewer ranks or "
+            "connections (UCX_TLS with ud or dc), or a higher limit in its firmware (mlxconfig)",
+        ),
+        Pattern(
+            r"RDMA_CM_EVENT_(?:REJECTED|UNREACHABLE|\w+_ERROR|DEVICE_REMOVAL)|rdma_(?:resolve_\w+|connect)\b.*(?:fail|rror)",
+            FAIL,
+            "RDMA's connection manager did not connect two ends: nothing listens at the address, it refused, or there "
+            "is no route to it; the address has to be that of the NIC's own interface",
+        ),
+        Pattern(
             r"ibv_\w+|NET/IB|IbSend|IbRecv|net_ib|Ib Alloc|mlx5dv|MLX5",
             FAIL,
             "a call of the RDMA library failed, or NCCL's transport over it",
@@ -266,7 +279,6 @@ PLUGIN_FAILED = Card(
         ),
         Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
-            r"|UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))"
             r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
@@ -281,6 +293,30 @@ PLUGIN_FAILED = Card(
             general=2,
         ),
     ),
+)
+UCX_FAILED = Card(
+    id="ucx-failed",
+    title="UCX, through which MPI and other programs send, reports an error",
+    levels=(INFO, FAIL),
+    about=(
+        "UCX chooses a transport for each pair of processes: shared memory, TCP, or the verbs of a NIC. Its line names "
+        "the call that failed and the kernel's or the NIC's reason; NCCL uses it only through a plugin."
+    ),
+    remedy=(
+        "look at the reason in the line; UCX_LOG_LEVEL=info says which transports and devices are used; "
+        "UCX_TLS=tcp,self as a test; one release of UCX on all nodes"
+    ),
+    sure="ucx_info -d; UCX_LOG_LEVEL=info of a run with two processes",
+    shows=("ib_iface.c:900 UCX  ERROR ibv_create_srq() failed: Invalid argument",),
+    patterns=(
+        Pattern(
+            r"UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))",
+            FAIL,
+            "UCX reports an error: the line has its reason",
+            general=1,
+        ),
+    ),
+    links=("https://github.com/openucx/ucx/issues/7978",),
 )
 COLLNET_FAILED = Card(
     id="collnet-failed",
@@ -328,6 +364,13 @@ INVALID_USAGE = Card(
     ),
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
+        Pattern(
+            r"NCCL [Ee]rror (?:in|at)\b.*invalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b",
+            FAIL,
+            "the program called NCCL in a way that is not allowed, which NCCL_DEBUG=WARN of that rank explains: mostly "
+            "two ranks on one GPU, or more processes than WORLD_SIZE says",
+            follows=True,
+        ),
         Pattern(
             r"(?i:argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank"
             r"|device count|argument"

@@ -22,8 +22,8 @@ OF_OTHERS = re.compile(
 OTHER = re.compile(
     r"Traceback \(most recent|Segmentation fault|core dumped|\bAborted\b|\bKilled\b|OOMKilled|terminate called"
     r"|[Ee]xit(?:ed|ing)?(?: ?with)?(?: a)?(?: non-?zero)?(?: exit)?(?: ?status| ?code| ?value)? *[:=]? *\(?-?[1-9]"
-    r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\bE[0-9]{4} [0-9:.]+|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT|CANCELLED"
-    r"|exited on signal|Signal: \w|non-zero exit code|non-zero status:? [1-9]|not enough slots"
+    r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\b[EF]\d{4} (?:[0-9:.]+ |\S+\.\w+:\d+\])|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT"
+    r"|CANCELLED|exited on signal|Signal: \w|non-zero exit code|non-zero status:? [1-9]|not enough slots"
     r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
