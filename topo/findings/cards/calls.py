@@ -272,7 +272,7 @@ FINE_GRAIN_PCIE_OFF = Card(
 SOCKET_FAILED = Card(
     id="socket-failed",
     title="NCCL's sockets between ranks fail",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
     remedy=(
         "check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before; "

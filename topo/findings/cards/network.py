@@ -225,6 +225,12 @@ PORTS_BLOCKED = Card(
             common=True,
         ),
         Pattern(
+            r"(?<!ras/)\bsocket\.\w+:\d+ .*bind failed ?: Address already in use",
+            FAIL,
+            "a host has no free local port: connections to very many ranks (more without PXN), or of communicators "
+            "that are not destroyed; net.ipv4.ip_local_port_range gives more",
+        ),
+        Pattern(
             r"socketPollConnect poll\(\) (?:returned|failed)",
             FAIL,
             "a rank cannot connect to another one's port: that host does not answer",

@@ -133,7 +133,7 @@ NIC_DRIVER_FAILS = Card(
 RDMA_CALL_FAILED = Card(
     id="rdma-call-failed",
     title="A call of the RDMA library failed, or NCCL's RDMA transport reports an error",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="libibverbs and the NIC's driver refuse a call, or NCCL's transport over them finds something wrong.",
     remedy="look at the reason in the line; update the NIC's firmware, rdma-core and NCCL; NCCL_IB_DISABLE=1 as a test",
     sure="ibv_devinfo -v in the container; ib_write_bw between the same two NICs",
@@ -150,6 +150,12 @@ RDMA_CALL_FAILED = Card(
             FAIL,
             "a NIC's driver refused the next state of a connection: to INIT for want of rights or of the partition "
             "key, to RTR because the peer's address does not resolve",
+        ),
+        Pattern(
+            r"Got CQE with error",
+            FAIL,
+            "a completion of a NIC reports an error: the line below it has its status",
+            follows=True,
         ),
         Pattern(
             r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",
@@ -327,6 +333,13 @@ COLLNET_FAILED = Card(
     shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
     patterns=(
         Pattern(
+            r"SHARP (?:coll|group)|Cannot create SHARP|\bsharp_\w+.*(?:[Ff]ail|[Ee]rror)|collect_ports_data:"
+            r"|lock SAT tree",
+            WARN,
+            "SHARP, which reduces in the switches, does not start: its port, trees or resources are not to be had; "
+            "NCCL goes on without it",
+        ),
+        Pattern(
             r"(?i:collnet|sharp|msccl|coll_net|proxyConnect: re(?:q|sp)Size)",
             WARN,
             "an offload of collectives does not work",
@@ -343,6 +356,13 @@ GIN_FAILED = Card(
     shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
     patterns=(
         Pattern(
+            r"init failed for transport|nvshmem initialization failed|initialize any transports",
+            FAIL,
+            "NVSHMEM finds no transport: IBGDA needs mlx5 devices with nvidia_peermem or DMA-BUF, and the rights to "
+            "open them; the lines above say what it skipped",
+            general=1,
+        ),
+        Pattern(
             r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]"
             r"|Memory (?:resume|suspend)"
             r"|multi-segment|physical segments|multi(?:cast|mem)|MCBasePtr|extends beyond allocation|no allocation "
@@ -356,7 +376,7 @@ GIN_FAILED = Card(
 INVALID_USAGE = Card(
     id="invalid-usage",
     title="The program calls NCCL with something that is not allowed",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="NCCL checks what it is given: pointers, devices, ranks, types, and communicators that are still alive.",
     remedy=(
         "look at the call that the line names, in the program: device, pointer, rank and the order of calls on each "
@@ -365,10 +385,16 @@ INVALID_USAGE = Card(
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
         Pattern(
-            r"NCCL [Ee]rror (?:in|at)\b.*invalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b",
+            r"NCCL [Ee]rror\b.{0,300}\binvalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b",
             FAIL,
             "the program called NCCL in a way that is not allowed, which NCCL_DEBUG=WARN of that rank explains: mostly "
             "two ranks on one GPU, or more processes than WORLD_SIZE says",
+            follows=True,
+        ),
+        Pattern(
+            r"\bin the 0\.\.-1 range|[Cc]omm \S+ has already been destroyed",
+            FAIL,
+            "the program goes on with a communicator that did not start, or was destroyed",
             follows=True,
         ),
         Pattern(
@@ -392,7 +418,7 @@ INVALID_USAGE = Card(
 SYSTEM_CALL_FAILED = Card(
     id="system-call-failed",
     title="A system call or a thread of NCCL failed",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="The line names the call and the reason that the kernel gives.",
     remedy="look at the reason in the line: limits (ulimit -a), rights of the container, space of a file system",
     shows=("proxy.cc:1600 NCCL WARN Call to fcntl failed : Bad file descriptor",),

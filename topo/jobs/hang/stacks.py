@@ -76,6 +76,11 @@ OPERATIONS = {
     "create": "the start of a communicator",
     "createtcpstore": "init_process_group",
     "commsplit": "the start of a communicator",
+    "abort": "the abort of a communicator",
+    "commabort": "the abort of a communicator",
+    "commdestroy": "the end of a communicator",
+    "commfinalize": "the end of a communicator",
+    "destroyprocessgroup": "the end of a communicator",
 }
 """What a call is by the begin of its name, without namespace and underscores; the longest that fits."""
 WATCHES = re.compile(

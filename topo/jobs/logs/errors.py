@@ -7,13 +7,26 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Pattern
-from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED
+from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED, HOST_MEMORY_FULL, SOCKET_FAILED
+from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
-from railgauge.topo.findings.cards.network import PORTS_BLOCKED, RAIL_UNREACHABLE, SOCKET_IFNAME_VIRTUAL
-from railgauge.topo.findings.cards.parts import EFA_PROVIDER_MISSING, PLUGIN_FAILED, RDMA_CALL_FAILED, TOPOLOGY_UNUSABLE
-from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
-from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
+from railgauge.topo.findings.cards.network import (
+    PORTS_BLOCKED,
+    RAIL_UNREACHABLE,
+    SOCKET_IFNAME_NOMATCH,
+    SOCKET_IFNAME_VIRTUAL,
+)
+from railgauge.topo.findings.cards.parts import (
+    EFA_PROVIDER_MISSING,
+    PLUGIN_FAILED,
+    RDMA_CALL_FAILED,
+    SYSTEM_CALL_FAILED,
+    TOPOLOGY_UNUSABLE,
+)
+from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, SHM_TOO_SMALL
+from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
+from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
@@ -35,6 +48,19 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
 """What follows from others alone, the likeliest first."""
+IN_DETAIL: Mapping[str, tuple[str, ...]] = {
+    RDMA_CALL_FAILED.id: (
+        RAIL_UNREACHABLE.id,
+        GID_INDEX_INVALID.id,
+        MEMLOCK_LOW.id,
+        PEERMEM_MISSING.id,
+        VERBS_DEVICE_MISSING.id,
+        IB_PORT_DOWN.id,
+    ),
+    SOCKET_FAILED.id: (PORTS_BLOCKED.id, SOCKET_IFNAME_VIRTUAL.id, SOCKET_IFNAME_NOMATCH.id, NOFILE_LOW.id),
+    SYSTEM_CALL_FAILED.id: (SHM_TOO_SMALL.id, NOFILE_LOW.id, HOST_MEMORY_FULL.id),
+}
+"""A part of NCCL that reports an error, and the faults of which it reports more where it knows them."""
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
 NOT_IN_SYS = Entry(
@@ -72,7 +98,8 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     sightings = [_in_context(log, seen) for seen in log.sightings.values()]
     causes = _causes(sightings, ends)
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
-    candidates, order = in_time(_candidates(causes))
+    own_faults = [seen for seen in causes if not _own_cause(seen, known, None)]
+    candidates, order = in_time(_candidates(own_faults))
     first = next(iter(candidates), None)
     worst = next(iter(of_driver), None)
     faulty = Cause(worst.id, worst.subject) if worst else None
@@ -127,7 +154,8 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
 def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
     """What an error of its kind follows from, if the log has it; faulty: a GPU, as its driver reports."""
     card = seen.entry.card.id
-    return next((known[key] for key in CAUSES.get(card, ()) if key in known), faulty if card in OF_GPU else None)
+    keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if seen.entry.pattern.general > OF_A_FAULT else ())
+    return next((known[key] for key in keys if key in known), faulty if card in OF_GPU else None)
 
 
 def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
