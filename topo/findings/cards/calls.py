@@ -130,10 +130,15 @@ HOST_MEMORY_FULL = Card(
             "(vm.max_map_count)",
         ),
         Pattern(
+            r"std::bad_alloc|\bMemoryError\b(?!.*(?:CUDA|HIP))",
+            FAIL,
+            "a program could not allocate host memory",
+        ),
+        Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
             r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
             r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
-            r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
+            r"|out of host memory|failed to cuda host alloc|failed to grow)",
             FAIL,
             "host memory cannot be allocated",
             common=True,
@@ -215,7 +220,9 @@ CUDA_FAILURE = Card(
         ),
         Pattern(
             r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|fallen off the bus"
-            r"|hardware stack error|reason *: ?GPU Hang",
+            r"|hardware stack error|reason *: ?GPU Hang"
+            r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
+            r"|ring \S+ timeout|hw_init of IP block \S+ failed)",
             FAIL,
             "the GPU itself reports an error",
         ),
