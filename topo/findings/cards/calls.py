@@ -52,7 +52,15 @@ CUDA_START_FAILED = Card(
             "they see (CUDA_VISIBLE_DEVICES, -g, slots of the host file; of MIG a process sees one instance)",
         ),
         Pattern(
-            r"Failed to initialize NVML: Unknown Error|nvmlInit\w*\(\) failed: Unknown Error",
+            r"(?i:initialize NVML:.*(?:could not load|library not found|not found)"
+            r"|configure the NVIDIA Container Toolkit|docker default runtime to"
+            r"|No devices found\. Waiting indefinitely)",
+            FAIL,
+            "NVIDIA's library is not in the container: its runtime is not NVIDIA's (nvidia-ctk runtime configure, "
+            "runtimeClassName: nvidia), or the node has no driver",
+        ),
+        Pattern(
+            r"(?i:initialize NVML: (?:Unknown Error|\w*ERROR_UNKNOWN))|nvmlInit\w*\(\) failed: Unknown Error",
             FAIL,
             "NVML gives no reason: mostly a container that lost its GPUs while it ran, as after systemctl "
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
@@ -81,7 +89,8 @@ CUDA_START_FAILED = Card(
             "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",
         ),
         Pattern(
-            r"Failed to open libnvidia-ml|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
+            r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
+            r"|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
             r"|rocm_smi|hsa_system_get_info",
             FAIL,
             "the library that lists GPUs (NVML, ROCm SMI) is not found or fails",

@@ -140,6 +140,12 @@ RDMA_CALL_FAILED = Card(
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
         Pattern(
+            r"Flow control triggered|failure to append LE|completion queue exhaustion",
+            FAIL,
+            "Slingshot's NIC (cxi) has no room left for messages that nobody has asked for yet: "
+            "FI_CXI_RX_MATCH_MODE=software or hybrid, a larger FI_CXI_DEFAULT_CQ_SIZE",
+        ),
+        Pattern(
             r"(?:Unable|[Ff]ailed) to create QP|Couldn't (?:get device attribute|create (?:IB resource|CQ|QP))",
             FAIL,
             "an RDMA device is there, and perftest cannot make a connection's resources on it: memory may not be "

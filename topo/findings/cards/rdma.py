@@ -95,7 +95,8 @@ VERBS_DEVICE_MISSING = Card(
             "entry that is empty here, or the device's interface is not in the container",
         ),
         Pattern(
-            r"Unable to (?:open|query) (?:device|port)|IB device \S+ not found"
+            r"Unable to (?:open|query) (?:device|port)|Failed to open device \S+ on port|No available RNIC"
+            r"|IB device \S+ not found"
             r"|ibv_open_device\b(?!.*Cannot allocate).*fail",
             FAIL,
             "an RDMA device is there and cannot be opened or used",

@@ -45,7 +45,7 @@ NATIVE = re.compile(
     r"(?:(?: at | from | - )(?P<file>[^\s:]{1,400})(?::(?P<line>\d{1,7}))?)?"
 )
 COMMUNICATES = re.compile(
-    r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
+    r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|shm_broadcast\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
 )
 """Files of Python whose calls are collectives, or wait for one."""
 LIBRARY = re.compile(r"(?:p?nccl|rccl)[A-Z]\w+|c10d::\w.*|gloo::\w.*|P?MPI_[A-Z]\w+|ncclx::\w+")
@@ -81,6 +81,9 @@ OPERATIONS = {
     "commdestroy": "the end of a communicator",
     "commfinalize": "the end of a communicator",
     "destroyprocessgroup": "the end of a communicator",
+    "dequeue": "the queue between an engine and its workers",
+    "acquireread": "the queue between an engine and its workers",
+    "acquirewrite": "the queue between an engine and its workers",
 }
 """What a call is by the begin of its name, without namespace and underscores; the longest that fits."""
 WATCHES = re.compile(

@@ -32,8 +32,9 @@ from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
 from railgauge.topo.jobs.logs.ending import RETURNED
-from railgauge.topo.jobs.logs.log import Log, Sighting
+from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.order import in_time
+from railgauge.topo.jobs.logs.records import Sighting
 from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.words import named
 
@@ -75,6 +76,24 @@ NOT_IN_SYS = Entry(
 CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
 """Errors of ranks that do not reach each other."""
 CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
+AREAS = tuple(
+    (re.compile(words), area)
+    for words, area in (
+        (
+            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|roce|\bcxi|\befa\b|ofi_",
+            "RDMA and its devices",
+        ),
+        (r"(?i)cuda|nvml|nvidia|\bgpus?\b|\bhip|rocm|nvlink|nvshmem", "GPUs and their driver"),
+        (r"(?i)socket|connect|\bports?\b|\btcp|address|\bhosts?\b|dns|resolve|rendezvous", "connections between hosts"),
+        (r"(?i)memory|alloc|\boom\b|\bshm\b", "memory"),
+        (
+            r"(?i)permission|denied|no such file|not found|librar|module|import|linked|\.so\b",
+            "files, libraries and rights",
+        ),
+        (r"(?i)slurm|srun|\bmpi|\bpmi|orte|prte|kube|\bpod\b|container", "the launcher or scheduler"),
+    )
+)
+"""What an error is about whose cause is not known, by its words."""
 NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "vendor_error"} | {
     "local": "local_gids",
     "remote": "remote_gids",
@@ -247,5 +266,6 @@ def _end(text: str) -> Finding:
     entry = entry_of(text, "WARN")
     if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
         return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
-    message = f"cause not known: the log ends in an error that is not known here ({text})"
+    area = next((f"; by its words it is about {area}" for words, area in AREAS if words.search(text)), "")
+    message = f"cause not known: the log ends in an error that is not known here{area} ({text})"
     return JOB_FAILED.finding(Level.WARN, "the log", message, evidence={"line": text})

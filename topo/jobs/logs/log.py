@@ -3,8 +3,6 @@
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
@@ -15,8 +13,9 @@ from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own, weak_error_at_end
 from railgauge.topo.jobs.logs.line import LogLine, messages
-from railgauge.topo.jobs.logs.moment import Moment, earlier, moment_of
+from railgauge.topo.jobs.logs.moment import earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
+from railgauge.topo.jobs.logs.records import Rank, Search, Sighting
 from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.values.cpuset import from_list
 
@@ -70,45 +69,6 @@ FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1
 LOOPBACK = re.compile(r" (?:127\.|::1$)")
 SLOW_BRIDGE_GB_PER_S = 1.0
 """Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a fictitious bridge of a hypervisor has 0.2."""
-
-
-class Rank(NamedTuple):
-    """A rank of a communicator, as it logs itself."""
-
-    comm: str
-    rank: int
-    size: int
-    host: str
-    pid: int
-    device: int | None
-    bus_id: str
-
-
-class Search(NamedTuple):
-    """A graph that NCCL's search found: bandwidth in GB/s of a channel, within a node and between nodes."""
-
-    host: str
-    pattern: int
-    channels: int
-    intra: float
-    inter: float
-    type_intra: str
-    type_inter: str
-    cross_nic: int
-
-
-@dataclass(slots=True)
-class Sighting:
-    """An error: its count, its hosts, and its first text."""
-
-    entry: Entry
-    text: str
-    times: int = 0
-    hosts: set[str] = field(default_factory=set)
-    moments: dict[int, Moment] = field(default_factory=dict)
-    """When it came first in each file."""
-    named: dict[str, set[str]] = field(default_factory=dict)
-    """What completions name: peers, hcas, GIDs."""
 
 
 class Log:

@@ -4,8 +4,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from railgauge.topo.jobs.logs.log import Sighting
 from railgauge.topo.jobs.logs.moment import Moment, times_of
+from railgauge.topo.jobs.logs.records import Sighting
 from railgauge.topo.jobs.logs.words import named
 
 CLOCKS = timedelta(seconds=1)

@@ -278,3 +278,15 @@ def test_the_table_of_nvidia_smi_has_a_column_of_uncorrected_errors():
         "0000:43:00.0",
         "GPU1 (0000:43:00.0): 2 uncorrected MEMORY errors since the driver started",
     )
+
+
+def test_devices_without_any_gid_cannot_be_used_here():
+    none = "DEV\tPORT\tINDEX\tGID\tIPv4\tVER\tDEV\n---\t----\t-----\t---\nn_gids_found=0\n"
+    assert "WARN" in levels(none + texts.IBV_DEVICES)["rail-unreachable"]
+    assert "WARN" not in levels(texts.IBV_DEVICES).get("rail-unreachable", set())
+
+
+def test_a_port_of_ethernet_is_down_when_its_interface_is():
+    found = levels("hns_0 port 1 ==> bond0 (Up)\nhns_2 port 1 ==> enp125s0f2 (Down)\n")
+    assert found["ib-port-down"] - {"PASS", "UNKNOWN"}
+    assert not levels("mlx5_0 port 1 ==> ibp26s0 (Down)\n").get("ib-port-down", set()) - {"PASS", "UNKNOWN"}
