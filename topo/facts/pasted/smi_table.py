@@ -15,7 +15,7 @@ GPU = re.compile(
     r"(?:[^|\n]{0,40}\|\s+(\d{1,9})\s+\|)?"
 )
 ERRORS = "memory_uncorrected_volatile"
-"""The column does not say in which memory; its 0 says nothing of what else is counted."""
+"""The column does not say in which memory; its 0 says nothing of other counters."""
 RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+CUDA Version: (\d{1,2})\.(\d)")
 
 
