@@ -228,7 +228,7 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|fallen off the bus"
+            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
             r"|ring \S+ timeout|hw_init of IP block \S+ failed)",

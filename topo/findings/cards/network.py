@@ -160,7 +160,8 @@ RAIL_UNREACHABLE = Card(
             "a NIC has no route to the GID of its peer",
         ),
         Pattern(
-            r"ibv_modify_qp failed.*(?:timed out|\b110\b).*remote GID ::ffff:",
+            r"ibv_modify_qp failed.*(?:timed out|\b110\b).*remote GID ::ffff:"
+            r"|[Ff]ailed to modify (?:\w+ )?QP to.*timed out",
             FAIL,
             "nothing answers at a peer's RDMA address, though both ends have one: another subnet, cable or VLAN",
         ),

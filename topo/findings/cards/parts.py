@@ -152,7 +152,7 @@ RDMA_CALL_FAILED = Card(
             "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached",
         ),
         Pattern(
-            r"[Ff]ailed to modify (?:\w+ )?QP to",
+            r"[Ff]ailed to modify (?:\w+ )?QP to(?!.*timed out)",
             FAIL,
             "a NIC's driver refused the next state of a connection: to INIT for want of rights or of the partition "
             "key, to RTR because the peer's address does not resolve",

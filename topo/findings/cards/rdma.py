@@ -101,6 +101,12 @@ VERBS_DEVICE_MISSING = Card(
             FAIL,
             "an RDMA device is there and cannot be opened or used",
         ),
+        Pattern(
+            r"Failed to get IB devices list|^(?:.*: )?No IB devices found",
+            FAIL,
+            "libibverbs gets no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
+            "container has no /dev/infiniband",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/941", "https://github.com/NVIDIA/nccl/issues/451"),
 )

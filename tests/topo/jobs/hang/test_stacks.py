@@ -214,3 +214,23 @@ def test_a_process_that_aborts_its_communicator_is_named_so():
     scene = JobState()
     list(Stacks(scene).beside([GDB.format(pid=9, frames=frames).encode()], "x"))
     assert "the abort of a communicator" in verdict(scene).text
+
+
+def stacks_of(text):
+    scene = JobState()
+    list(Stacks(scene).beside([text.encode()], "x"))
+    return scene.stacks
+
+
+def test_a_thread_that_waits_for_data_is_in_its_loader():
+    frames = (
+        "    wait (threading.py:359)\n    get (queue.py:180)\n    _try_get_data (torch/utils/data/dataloader.py:1310)\n"
+        "    step (train.py:88)"
+    )
+    (stack,) = stacks_of(PY_SPY.format(pid=7, frames=frames))
+    assert (stack.at, stack.operation) == ("_try_get_data (dataloader.py:1310)", "")
+
+
+def test_threads_without_a_name_and_frames_after_tabs():
+    (stack,) = stacks_of("Thread 0x7F4AACDE7700 (active)\n\t _get_next_task (ray/worker.py:988)\n")
+    assert stack.at == "_get_next_task (worker.py:988)"
