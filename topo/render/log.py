@@ -7,7 +7,8 @@ from typing import Any
 
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.jobs.logs.connections import LoggedConnection
-from railgauge.topo.jobs.logs.log import Log, Search
+from railgauge.topo.jobs.logs.log import Log
+from railgauge.topo.jobs.logs.records import Search
 from railgauge.topo.jobs.logs.verdict import LogVerdict
 from railgauge.topo.render import findings
 from railgauge.topo.render.judge import judge_document, judge_lines

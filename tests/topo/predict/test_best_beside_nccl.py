@@ -16,6 +16,7 @@ from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
@@ -28,10 +29,15 @@ SAMPLES = sorted((ROOT.parent / "shared" / "samples").glob("**/*topo*.xml")) + s
     (ROOT.parent / "shared" / "samples" / "real" / "xml").glob("rccl-*.xml")
 )
 ROUNDING = 1e-6
+MIDDLE = tuple(1 << power for power in range(20, 26))
+"""1 to 32 MiB: latencies and protocols count too, and channels by farther NICs can lose."""
+LOWEST = {Collective.BROADCAST: 0.30, Collective.REDUCE: 0.30}
+"""Of NCCL's busbw, over the middle sizes of all fixtures and samples (docs/how-it-works/graph-bound.md)."""
+LOWEST_OF_OTHERS = 0.77
 
 
-def hold_against_nccl(system, nodes):
-    """Both policies on one machine: `best` has at least NCCL's bandwidth, and no prediction is lower."""
+def hold_against_nccl(system, nodes, *, middle=False):
+    """Both policies: `best` has at least NCCL's bandwidth; no prediction is lower (by far where `middle`)."""
     if len(system.gpus) * nodes < 2 or (nodes > 1 and not system.nets):
         return
     best, nccl = (search(system, nodes=nodes, policy=policy) for policy in (Policy.BEST, Policy.NCCL))
@@ -43,12 +49,16 @@ def hold_against_nccl(system, nodes):
     for collective in OVER_CHANNELS:
         ours, theirs = (predicted(system, graphs, nodes, collective) for graphs in (best, nccl))
         assert all(one >= other * (1 - ROUNDING) for one, other in zip(ours, theirs, strict=True)), collective
+        if middle:
+            ours, theirs = (predicted(system, graphs, nodes, collective, MIDDLE) for graphs in (best, nccl))
+            share = LOWEST.get(collective, LOWEST_OF_OTHERS)
+            assert all(one >= other * share for one, other in zip(ours, theirs, strict=True)), collective
 
 
-def predicted(system, graphs, nodes, collective):
+def predicted(system, graphs, nodes, collective, sizes=LARGE):
     """GB/s of busbw at each size."""
     plan = NodePlan(system=system, table=paths(system), graphs=graphs, nodes=nodes)
-    rows = forecast(plan, collective, LARGE, read_allowed({}), nccl_rows).rows
+    rows = forecast(plan, collective, sizes, read_allowed({}), nccl_rows).rows
     return [row.busbw_gb_per_s for row in rows]
 
 
@@ -61,10 +71,10 @@ def test_on_random_machines(system, nodes):
 @cache
 def hold_file(text, nodes):
     """Many fixtures differ in other things than their topology."""
-    hold_against_nccl(build_system(topology_file.loads(text)), nodes)
+    hold_against_nccl(build_system(topology_file.loads(text)), nodes, middle=True)
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("nodes", [1, 2, 8])
 @pytest.mark.parametrize("name", FIXTURES)
 def test_on_fixtures(name, nodes):
     hold_file(topology_file.dumps(load_machine(f"@{name}").topology), nodes)
@@ -75,7 +85,7 @@ def test_on_many_nodes():
     hold_against_nccl(load_machine("@dgx-2").system, 16)
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("nodes", [1, 2, 8])
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_on_real_files(path, nodes):
     try:

@@ -66,7 +66,7 @@ class PastedRdma:
 class PastedHost:
     """One host. tools: the outputs that were recognised. gpus: NVML's answers by index, in the shape of a capture's;
     health: those about their health; numa: cores of a NUMA node as a list ("0-15"), "" if unknown; assumed: what the
-    outputs do not say and was assumed, as sentences.
+    outputs do not say and was assumed, as sentences. without_gids: show_gids found no GID of any device.
     """
 
     tools: list[str] = field(default_factory=list)
@@ -79,6 +79,7 @@ class PastedHost:
     functions: dict[str, PastedFunction] = field(default_factory=dict)
     rdma: dict[str, PastedRdma] = field(default_factory=dict)
     rdma_listed: bool = False
+    without_gids: bool = False
     interfaces: dict[str, dict[str, Any]] = field(default_factory=dict)
     addresses: bool = False
     numa: dict[int, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from typing import Any
 
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.pasted.host import PastedHost, PastedPort, PastedRdma
+from railgauge.topo.facts.pasted.rdma_tools import UNUSED
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.facts.sources.sysfs_net import CLASS as NET
 
@@ -26,6 +27,9 @@ def nic_files(host: PastedHost, paths: Mapping[str, str], files: Files) -> None:
             files.link(f"{folder}/device", path)
             files.link(f"{INFINIBAND}/{name}", folder)
         for number, port in (device.ports or {1: PastedPort()}).items():
+            if host.without_gids and not port.gids:  # a port of InfiniBand has its own GID in every namespace
+                port.gids[0] = UNUSED, None, None
+                port.files.setdefault("link_layer", "Ethernet")
             _port(port, f"{folder}/ports/{number}", files)
     for name, interface in host.interfaces.items():
         _interface(name, interface, paths.get(_behind(host, name, interface) or ""), files)

@@ -21,8 +21,12 @@ GID_LINE = re.compile(r"\s*GID\[\s*(\d{1,4})\]:\s*([0-9a-fA-F:.]+)(?:,\s*(.*?))?
 SHOW_GIDS = re.compile(
     rf"\s*({NAME})\s+(\d{{1,3}})\s+(\d{{1,4}})\s+([0-9a-fA-F:]{{39}})(?:\s+[\d.]+)?(?:\s+(v[12]))?(?:\s+({NAME}))?\s*$"
 )
+DEVICES = re.compile(r"\s*device\s+node GUID\s*$")
+DEVICE_ROW = re.compile(rf"\s*({NAME})\s+([0-9a-f]{{16}})\s*$")
 NO_GIDS = re.compile(r"\s*n_gids_found=\d+")
 NETDEV = re.compile(rf"\s*(?:(\S+)\s+)?({NAME})\s+(?:\(.*\)\s+)?.*?port\s+(\d{{1,3}}).*?==>\s+(\S+)\s+\((Up|Down)\)")
+OF_ETHERNET = re.compile(r"en|eth|bond")
+"""Names of interfaces that are no IPoIB, whose state would say nothing of the port."""
 STATES = {"Down": "1: DOWN", "Initializing": "2: INIT", "Init": "2: INIT", "Armed": "3: ARMED", "Active": "4: ACTIVE"}
 PHYSICAL = {
     "Sleep": "1: Sleep",
@@ -181,11 +185,22 @@ def read_show_gids(text: str, host: PastedHost) -> str:
         for unused in range(min(int(index), LONGEST_TABLE)):
             table.setdefault(unused, (UNUSED, None, None))
     empty = any(NO_GIDS.match(line) for line in text.splitlines())
+    host.without_gids = host.without_gids or (empty and not rows)
     return "show_gids" if rows or empty else ""
 
 
+def read_ibv_devices(text: str, host: PastedHost) -> str:
+    """`ibv_devices`: names and node GUIDs."""
+    found = False
+    for line in text.splitlines():
+        found = found or bool(DEVICES.match(line))
+        if found and (row := DEVICE_ROW.match(line)) and (guid := _guid(row[2])):
+            host.device(row[1]).files.setdefault("node_guid", guid)
+    return "ibv_devices" if found else ""
+
+
 def read_ibdev2netdev(text: str, host: PastedHost) -> str:
-    """`ibdev2netdev`, with -v the bus ids too."""
+    """`ibdev2netdev`, with -v the bus ids too. A port of Ethernet is up when its interface is."""
     found = False
     for line in text.splitlines():
         row = NETDEV.match(line)
@@ -196,6 +211,10 @@ def read_ibdev2netdev(text: str, host: PastedHost) -> str:
         if bus_id and is_bus_id(bus_id):
             device.bus_id = bus_id.lower()
         device.port(int(port)).netdev = netdev
+        if OF_ETHERNET.match(netdev):
+            files = device.port(int(port)).files
+            files.setdefault("state", STATES["Active" if state == "Up" else "Down"])
+            files.setdefault("link_layer", "Ethernet")
         host.interface(netdev).setdefault("operstate", state.lower())
         found = True
     host.rdma_listed = host.rdma_listed or found

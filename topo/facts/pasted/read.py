@@ -26,7 +26,7 @@ LARGEST = 64 << 20
 """Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
 KINDS = (
     "nvidia-smi (also topo -m, topo -p2p, -q, -L, nvlink -s), lspci (-vvv, -nn, -tv), hwloc (XML), ibstat, ibstatus, "
-    "ibv_devinfo, show_gids, ibdev2netdev, ip -j addr, dmesg"
+    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, ip -j addr, dmesg"
 )
 
 
@@ -61,6 +61,7 @@ READERS: tuple[Read, ...] = (
     rdma_tools.read_ibstatus,
     rdma_tools.read_ibv_devinfo,
     rdma_tools.read_show_gids,
+    rdma_tools.read_ibv_devices,
     rdma_tools.read_ibdev2netdev,
     ip_addr.read,
 )

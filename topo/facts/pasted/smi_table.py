@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `nvidia-smi` alone: GPUs by index with names and bus ids, the driver's release.
+"""The table of `nvidia-smi` alone: GPUs by index with names, bus ids and uncorrected errors, the driver's release.
 
 | NVIDIA-SMI 550.54.15     Driver Version: 550.54.15      CUDA Version: 12.4     |
 |   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |           0 |
@@ -12,15 +12,20 @@ from railgauge.topo.values.busid import from_nvml
 
 GPU = re.compile(
     r"\|\s+(\d{1,3})\s+(\S.{1,60}?)\s+(?:On|Off|N/A)?\s*\|\s+([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s"
+    r"(?:[^|\n]{0,40}\|\s+(\d{1,9})\s+\|)?"
 )
+ERRORS = "memory_uncorrected_volatile"
+"""The column does not say in which memory; its 0 says nothing of other counters."""
 RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+CUDA Version: (\d{1,2})\.(\d)")
 
 
 def read(text: str, host: PastedHost) -> str:
     """Add the GPUs; a name that the table cut off ("...") is not taken."""
     rows = GPU.findall(text)
-    for index, name, bus_id in rows:
+    for index, name, bus_id, errors in rows:
         gpu = host.gpu(int(index))
+        if errors.strip("0"):
+            host.health.setdefault(int(index), {"ecc": {ERRORS: int(errors)}, "reasons": {}})
         gpu["pci"] = from_nvml(bus_id)
         if not name.endswith("..."):
             gpu.setdefault("name", name)

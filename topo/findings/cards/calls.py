@@ -18,7 +18,7 @@ CUDA_ARCH_MISSING = Card(
     patterns=(
         Pattern(
             r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
-            r"|500)\b|hipErrorNoBinaryForGpu|Unable to find code object",
+            r"|500)\b|hipErrorNoBinaryForGpu|Unable to find code object|Cannot retrieve Static function",
             FAIL,
             "CUDA finds no kernel for this GPU: the library was built without its architecture",
         ),
@@ -52,7 +52,15 @@ CUDA_START_FAILED = Card(
             "they see (CUDA_VISIBLE_DEVICES, -g, slots of the host file; of MIG a process sees one instance)",
         ),
         Pattern(
-            r"Failed to initialize NVML: Unknown Error|nvmlInit\w*\(\) failed: Unknown Error",
+            r"(?i:initialize NVML:.*(?:could not load|library not found|not found)"
+            r"|configure the NVIDIA Container Toolkit|docker default runtime to"
+            r"|No devices found\. Waiting indefinitely)",
+            FAIL,
+            "NVIDIA's library is not in the container: its runtime is not NVIDIA's (nvidia-ctk runtime configure, "
+            "runtimeClassName: nvidia), or the node has no driver",
+        ),
+        Pattern(
+            r"(?i:initialize NVML: (?:Unknown Error|\w*ERROR_UNKNOWN))|nvmlInit\w*\(\) failed: Unknown Error",
             FAIL,
             "NVML gives no reason: mostly a container that lost its GPUs while it ran, as after systemctl "
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
@@ -81,7 +89,8 @@ CUDA_START_FAILED = Card(
             "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",
         ),
         Pattern(
-            r"Failed to open libnvidia-ml|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
+            r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
+            r"|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
             r"|rocm_smi|hsa_system_get_info",
             FAIL,
             "the library that lists GPUs (NVML, ROCm SMI) is not found or fails",
@@ -124,10 +133,21 @@ HOST_MEMORY_FULL = Card(
     shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
     patterns=(
         Pattern(
+            r"\b(?:\w*mmap|\w*alloc|posix_memalign|shmat|s?brk)\([^)]*\).*Cannot allocate memory",
+            FAIL,
+            "host memory cannot be mapped: the limit of a container or cgroup, of address space, or of mappings "
+            "(vm.max_map_count)",
+        ),
+        Pattern(
+            r"std::bad_alloc|\bMemoryError\b(?!.*(?:CUDA|HIP))",
+            FAIL,
+            "a program could not allocate host memory",
+        ),
+        Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
             r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
             r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
-            r"|out of host memory|failed to cuda host alloc|std::bad_alloc|failed to grow)",
+            r"|out of host memory|failed to cuda host alloc|failed to grow)",
             FAIL,
             "host memory cannot be allocated",
             common=True,
@@ -208,8 +228,10 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|fallen off the bus"
-            r"|hardware stack error|reason *: ?GPU Hang",
+            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
+            r"|hardware stack error|reason *: ?GPU Hang"
+            r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
+            r"|ring \S+ timeout|hw_init of IP block \S+ failed)",
             FAIL,
             "the GPU itself reports an error",
         ),
@@ -266,7 +288,7 @@ FINE_GRAIN_PCIE_OFF = Card(
 SOCKET_FAILED = Card(
     id="socket-failed",
     title="NCCL's sockets between ranks fail",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="All ranks talk over TCP when a communicator starts (bootstrap), and without RDMA also for data.",
     remedy=(
         "check that all ranks use interfaces of one network (NCCL_SOCKET_IFNAME) and that no rank had ended before; "

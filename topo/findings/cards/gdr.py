@@ -78,7 +78,8 @@ PEERMEM_MISSING = Card(
     patterns=(
         Pattern(
             r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$"
-            r"|ibv_reg_mr\w* failed.*Bad address|nvidia_peermem detected. Skipping|nv_peer_mem, or nvidia_peermem",
+            r"|ibv_reg_mr\w* failed.*Bad address|nvidia_peermem detected. Skipping|nv_peer_mem, or nvidia_peermem"
+            r"|without nvidia[-_]peermem|egister memory\b.*Bad address",
             FAIL,
             "a NIC cannot register GPU memory: nvidia_peermem is not loaded",
         ),

@@ -78,7 +78,7 @@ GPU_LOST = Card(
     hints=("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",),
     patterns=(
         Pattern(
-            r"GPU is lost|[Uu]nable to determine the device handle for GPU",
+            r"GPU is lost|[Uu]nable to determine the device handle for GPU|NVRM: fallen off the bus",
             FAIL,
             "the driver does not reach a GPU any more: it fell off the bus, or did not start",
         ),

@@ -117,6 +117,12 @@ LIBRARY_MIXED = Card(
     shows=("ImportError: torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister",),
     patterns=(
         Pattern(
+            r"GTL library is not linked",
+            FAIL,
+            "MPI was asked to send GPU memory, and the program is not linked with its GTL library: link it, or "
+            "MPICH_GPU_SUPPORT_ENABLED=0",
+        ),
+        Pattern(
             r"undefined symbol: _?p?[nr]ccl\w+|lib[nr]ccl\.so\S*: (?:cannot open shared|version|undefined)"
             r"|(?:Failed|Unable|Could not|could not|cannot|unable) (?:to )?(?:find|load|open|dlopen) \S*"
             r"(?:lib[nr]ccl\.so|[NR]CCL library)",

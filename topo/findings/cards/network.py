@@ -160,7 +160,8 @@ RAIL_UNREACHABLE = Card(
             "a NIC has no route to the GID of its peer",
         ),
         Pattern(
-            r"ibv_modify_qp failed.*(?:timed out|\b110\b).*remote GID ::ffff:",
+            r"ibv_modify_qp failed.*(?:timed out|\b110\b).*remote GID ::ffff:"
+            r"|[Ff]ailed to modify (?:\w+ )?QP to.*timed out",
             FAIL,
             "nothing answers at a peer's RDMA address, though both ends have one: another subnet, cable or VLAN",
         ),
@@ -223,6 +224,12 @@ PORTS_BLOCKED = Card(
             "a connection that was open got no answer any more: the other host or its network is gone, or a firewall "
             "or NAT between them forgot it",
             common=True,
+        ),
+        Pattern(
+            r"(?<!ras/)\bsocket\.\w+:\d+ .*bind failed ?: Address already in use",
+            FAIL,
+            "a host has no free local port: connections to very many ranks (more without PXN), or of communicators "
+            "that are not destroyed; net.ipv4.ip_local_port_range gives more",
         ),
         Pattern(
             r"socketPollConnect poll\(\) (?:returned|failed)",

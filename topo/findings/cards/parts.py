@@ -133,12 +133,18 @@ NIC_DRIVER_FAILS = Card(
 RDMA_CALL_FAILED = Card(
     id="rdma-call-failed",
     title="A call of the RDMA library failed, or NCCL's RDMA transport reports an error",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="libibverbs and the NIC's driver refuse a call, or NCCL's transport over them finds something wrong.",
     remedy="look at the reason in the line; update the NIC's firmware, rdma-core and NCCL; NCCL_IB_DISABLE=1 as a test",
     sure="ibv_devinfo -v in the container; ib_write_bw between the same two NICs",
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
+        Pattern(
+            r"Flow control triggered|failure to append LE|completion queue exhaustion",
+            FAIL,
+            "Slingshot's NIC (cxi) has no room left for messages that nobody has asked for yet: "
+            "FI_CXI_RX_MATCH_MODE=software or hybrid, a larger FI_CXI_DEFAULT_CQ_SIZE",
+        ),
         Pattern(
             r"(?:Unable|[Ff]ailed) to create QP|Couldn't (?:get device attribute|create (?:IB resource|CQ|QP))",
             FAIL,
@@ -146,15 +152,34 @@ RDMA_CALL_FAILED = Card(
             "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached",
         ),
         Pattern(
-            r"[Ff]ailed to modify (?:\w+ )?QP to",
+            r"[Ff]ailed to modify (?:\w+ )?QP to(?!.*timed out)",
             FAIL,
             "a NIC's driver refused the next state of a connection: to INIT for want of rights or of the partition "
             "key, to RTR because the peer's address does not resolve",
         ),
         Pattern(
+            r"Got CQE with error",
+            FAIL,
+            "a completion of a NIC reports an error: the line below it has its status",
+            follows=True,
+        ),
+        Pattern(
             r"process command ALLOC_PD|[Ff]ailed to allocate pd\b",
             FAIL,
             "a NIC gives no further protection domain: too many processes or communicators have opened it",
+        ),
+        Pattern(
+            r"(?:ibv_open_device|ibv_alloc_pd|mlx5dv_\w+|\bDEVX|devx_\w+)\b.*(?:Cannot allocate memory|\bENOMEM\b)"
+            r"|mlx5_(?:cmd|core)\S*.*status (?:limits exceeded|no resources)",
+            FAIL,
+            "a NIC gives no more contexts, pages or queues: many processes of the node have opened it; fewer ranks or "
+            "connections (UCX_TLS with ud or dc), or a higher limit in its firmware (mlxconfig)",
+        ),
+        Pattern(
+            r"RDMA_CM_EVENT_(?:REJECTED|UNREACHABLE|\w+_ERROR|DEVICE_REMOVAL)|rdma_(?:resolve_\w+|connect)\b.*(?:fail|rror)",
+            FAIL,
+            "RDMA's connection manager did not connect two ends: nothing listens at the address, it refused, or there "
+            "is no route to it; the address has to be that of the NIC's own interface",
         ),
         Pattern(
             r"ibv_\w+|NET/IB|IbSend|IbRecv|net_ib|Ib Alloc|mlx5dv|MLX5",
@@ -167,7 +192,7 @@ RDMA_CALL_FAILED = Card(
 INVALID_USAGE = Card(
     id="invalid-usage",
     title="The program calls NCCL with something that is not allowed",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="NCCL checks what it is given: pointers, devices, ranks, types, and communicators that are still alive.",
     remedy=(
         "look at the call that the line names, in the program: device, pointer, rank and the order of calls on each "
@@ -175,6 +200,19 @@ INVALID_USAGE = Card(
     ),
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
+        Pattern(
+            r"NCCL [Ee]rror\b.{0,300}\binvalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b",
+            FAIL,
+            "the program called NCCL in a way that is not allowed, which NCCL_DEBUG=WARN of that rank explains: mostly "
+            "two ranks on one GPU, or more processes than WORLD_SIZE says",
+            follows=True,
+        ),
+        Pattern(
+            r"\bin the 0\.\.-1 range|[Cc]omm \S+ has already been destroyed",
+            FAIL,
+            "the program goes on with a communicator that did not start, or was destroyed",
+            follows=True,
+        ),
         Pattern(
             r"(?i:argcheck|is not a valid|argument is null|allocated on device|invalid (?:root|type|reduction|rank"
             r"|device count|argument"
@@ -196,7 +234,7 @@ INVALID_USAGE = Card(
 SYSTEM_CALL_FAILED = Card(
     id="system-call-failed",
     title="A system call or a thread of NCCL failed",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="The line names the call and the reason that the kernel gives.",
     remedy="look at the reason in the line: limits (ulimit -a), rights of the container, space of a file system",
     shows=("proxy.cc:1600 NCCL WARN Call to fcntl failed : Bad file descriptor",),

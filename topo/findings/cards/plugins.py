@@ -105,7 +105,6 @@ PLUGIN_FAILED = Card(
         ),
         Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
-            r"|UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))"
             r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
@@ -121,6 +120,30 @@ PLUGIN_FAILED = Card(
         ),
     ),
 )
+UCX_FAILED = Card(
+    id="ucx-failed",
+    title="UCX, through which MPI and other programs send, reports an error",
+    levels=(INFO, FAIL),
+    about=(
+        "UCX chooses a transport for each pair of processes: shared memory, TCP, or the verbs of a NIC. Its line names "
+        "the call that failed and the kernel's or the NIC's reason; NCCL uses it only through a plugin."
+    ),
+    remedy=(
+        "look at the reason in the line; UCX_LOG_LEVEL=info says which transports and devices are used; "
+        "UCX_TLS=tcp,self as a test; one release of UCX on all nodes"
+    ),
+    sure="ucx_info -d; UCX_LOG_LEVEL=info of a run with two processes",
+    shows=("ib_iface.c:900 UCX  ERROR ibv_create_srq() failed: Invalid argument",),
+    patterns=(
+        Pattern(
+            r"UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))",
+            FAIL,
+            "UCX reports an error: the line has its reason",
+            general=1,
+        ),
+    ),
+    links=("https://github.com/openucx/ucx/issues/7978",),
+)
 COLLNET_FAILED = Card(
     id="collnet-failed",
     title="Reductions in the network (CollNet, SHARP) or in MSCCL do not work",
@@ -129,6 +152,13 @@ COLLNET_FAILED = Card(
     remedy="NCCL_COLLNET_ENABLE=0, or check the SHARP daemon (sharpd, sharp_am) and the plugin's release",
     shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
     patterns=(
+        Pattern(
+            r"SHARP (?:coll|group)|Cannot create SHARP|\bsharp_\w+.*(?:[Ff]ail|[Ee]rror)|collect_ports_data:"
+            r"|lock SAT tree",
+            WARN,
+            "SHARP, which reduces in the switches, does not start: its port, trees or resources are not to be had; "
+            "NCCL goes on without it",
+        ),
         Pattern(
             r"(?i:collnet|sharp|msccl|coll_net|proxyConnect: re(?:q|sp)Size)",
             WARN,
@@ -145,6 +175,13 @@ GIN_FAILED = Card(
     remedy="register the same sizes on all ranks in the same order; NCCL_GIN_ENABLE=0 or NCCL_WIN_ENABLE=0 as a test",
     shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
     patterns=(
+        Pattern(
+            r"init failed for transport|nvshmem initialization failed|initialize any transports",
+            FAIL,
+            "NVSHMEM finds no transport: IBGDA needs mlx5 devices with nvidia_peermem or DMA-BUF, and the rights to "
+            "open them; the lines above say what it skipped",
+            general=1,
+        ),
         Pattern(
             r"(?i:\bg(?:in|daki)\b|gin_|\bgfd\b|window|symmetric|\bsymk?\b|doca|dev ?comm|devr|MemManager|rma[_ ]"
             r"|Memory (?:resume|suspend)"

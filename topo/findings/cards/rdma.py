@@ -95,9 +95,17 @@ VERBS_DEVICE_MISSING = Card(
             "entry that is empty here, or the device's interface is not in the container",
         ),
         Pattern(
-            r"Unable to (?:open|query) (?:device|port)|IB device \S+ not found|ibv_open_device\b.*fail",
+            r"Unable to (?:open|query) (?:device|port)|Failed to open device \S+ on port|No available RNIC"
+            r"|IB device \S+ not found"
+            r"|ibv_open_device\b(?!.*Cannot allocate).*fail",
             FAIL,
             "an RDMA device is there and cannot be opened or used",
+        ),
+        Pattern(
+            r"Failed to get IB devices list|^(?:.*: )?No IB devices found",
+            FAIL,
+            "libibverbs gets no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
+            "container has no /dev/infiniband",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/941", "https://github.com/NVIDIA/nccl/issues/451"),

@@ -152,6 +152,12 @@ GID_INDEX_INVALID = Card(
     shared_with=("rail-unreachable",),
     patterns=(
         Pattern(
+            r"[Nn]o suitable GID found|GID index \d+ on \S+ has no associated network device|RoCE v2 GID not found",
+            FAIL,
+            "a program finds no GID that it can use, or was given an index whose entry has no interface here: another "
+            "network namespace, or no address",
+        ),
+        Pattern(
             r"ibv_modify_qp failed.*(?:timed out|\b110\b)(?!.*remote GID ::ffff:)",
             FAIL,
             "two NICs cannot reach each other by the GIDs that were chosen: nothing answers at the peer's address",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RoCE port without a routable address, while other ports of the machine have one."""
+"""A RoCE port without a routable address, while other ports of the machine have one; or without any address."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
             yield RULE.unknown(subject, "its GIDs were not captured")
         elif fault := _fault(port):
             yield RULE.finding(
-                Level.WARN if _mates(port, routed) else Level.INFO,
+                Level.WARN if not port.rdma_port.gids or _mates(port, routed) else Level.INFO,
                 subject,
                 f"{fault}, and NCCL uses it with {len(routed)} ports that have a routable address",
                 netdev=port.rdma_port.netdev,

@@ -14,6 +14,7 @@ prefix, in a heading, in the command line or in the file's name; where none says
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from os.path import basename
@@ -23,7 +24,7 @@ from railgauge.topo.jobs.hang.model import JobState, ProcessStack
 from railgauge.topo.jobs.logs.line import COLOURS
 from railgauge.topo.values.printable import one_line
 
-TELLING = (b"(most recent call first)", b'): "', b"#0 ", b"TID ")
+TELLING = (b"(most recent call first)", b'): "', b"(active)", b"(idle)", b"#0 ", b"TID ")
 """What no stack is without: looked for as such, since all of a log is searched."""
 PREFIX = re.compile(r"\[(?:rank|default)(\d{1,7})\]:? ?")
 PROCESS = re.compile(r"Process (\d{1,9}): (.*)|Attaching to (?:process|pid) (\d{1,9})|PID (\d{1,9}) - process")
@@ -38,16 +39,19 @@ THREAD = re.compile(
     r"\((?:most recent call first|idle|active|Thread 0x|LWP )"
     r'(?:[^"\n]{0,80}"(?P<name>[^"]{0,64})")?|TID (?P<tid>\d{1,9}):'
 )
-PY_SPY = re.compile(r" {2,}(?P<name>[\w.<>:~$@ ]{1,200}?) \((?P<file>[^()]{1,400}?)(?::(?P<line>\d{1,7}))?\)$")
+PY_SPY = re.compile(r"[ \t]{2,}(?P<name>[\w.<>:~$@ ]{1,200}?) \((?P<file>[^()]{1,400}?)(?::(?P<line>\d{1,7}))?\)$")
 FAULT = re.compile(r' {1,8}File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7}) in (?P<name>\S{1,200})')
 NATIVE = re.compile(
     r"#\d{1,4} +(?:0x[0-9a-f]{1,16} (?:in |- )?)?(?P<name>(?:\(anonymous namespace\)|[\w:~<>$@.]){1,300})(?: ?\(.*?\))?"
     r"(?:(?: at | from | - )(?P<file>[^\s:]{1,400})(?::(?P<line>\d{1,7}))?)?"
 )
 COMMUNICATES = re.compile(
-    r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
+    r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|shm_broadcast\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
 )
 """Files of Python whose calls are collectives, or wait for one."""
+TELLS = re.compile(r"^(?!.*torch/).*\.py$|torch/utils/data/dataloader\.py$")
+"""Files of the program, and of what feeds it."""
+STANDARD = re.compile(r"(?:.*/python3[\d.]*/)?(\w+)(?:/.*|\.py$)")
 LIBRARY = re.compile(r"(?:p?nccl|rccl)[A-Z]\w+|c10d::\w.*|gloo::\w.*|P?MPI_[A-Z]\w+|ncclx::\w+")
 NAMESPACE = re.compile(r"^.*::|^p?(?:nccl|rccl)(?=[A-Z])|^P?MPI_|[^A-Za-z]")
 OPERATIONS = {
@@ -76,6 +80,14 @@ OPERATIONS = {
     "create": "the start of a communicator",
     "createtcpstore": "init_process_group",
     "commsplit": "the start of a communicator",
+    "abort": "the abort of a communicator",
+    "commabort": "the abort of a communicator",
+    "commdestroy": "the end of a communicator",
+    "commfinalize": "the end of a communicator",
+    "destroyprocessgroup": "the end of a communicator",
+    "dequeue": "the queue between an engine and its workers",
+    "acquireread": "the queue between an engine and its workers",
+    "acquirewrite": "the queue between an engine and its workers",
 }
 """What a call is by the begin of its name, without namespace and underscores; the longest that fits."""
 WATCHES = re.compile(
@@ -210,10 +222,16 @@ def _call(frames: list[_Frame]) -> tuple[str, str]:
     for frame in frames:
         if COMMUNICATES.search(frame.file) or LIBRARY.fullmatch(frame.name):
             operation = _operation(frame.name) or operation or (frame.name if LIBRARY.fullmatch(frame.name) else "")
-        elif not at and frame.file.endswith(".py") and "torch/" not in frame.file:
+        elif not at and TELLS.search(frame.file) and not _is_standard(frame.file):
             at = frame.where
     own = next((frame for frame in frames if frame.line or GPU_WAIT.fullmatch(frame.name)), frames[0])
     return operation, at or ("" if operation else own.where)
+
+
+def _is_standard(file: str) -> bool:
+    """Whether it is of Python's own library: where a thread waits, not for what."""
+    found = STANDARD.match(file)
+    return found is not None and found[1] in sys.stdlib_module_names
 
 
 def _operation(name: str) -> str:

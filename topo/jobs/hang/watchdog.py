@@ -56,7 +56,7 @@ WHO = _words(
     r"Rank (?P<rank>\d{1,7})\]"
 )
 GIVEN_UP = _words(
-    r"Watchdog caught collective operation timeout: Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
+    r"Watchdog caught coll.{0,200}?timeout: Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
     r"OpType=(?P<name>\w{1,64})(?:, NumelIn=(?P<input>\d{1,18}), NumelOut=(?P<output>\d{1,18}))?"
     r"(?:[^)]{0,256}\(ms\)=\d{1,12})?\)(?: ran for (?P<ms>\d{1,12}) milliseconds)?"
 )

@@ -12,7 +12,8 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.settings.judgement import judge
 from railgauge.topo.findings.settings.verdict import SettingVerdict
 from railgauge.topo.jobs.logs.allowed import slower_ways
-from railgauge.topo.jobs.logs.log import Log, Search
+from railgauge.topo.jobs.logs.log import Log
+from railgauge.topo.jobs.logs.records import Search
 from railgauge.topo.jobs.logs.rings import rings
 from railgauge.topo.jobs.logs.words import named
 from railgauge.topo.machine import Machine

@@ -10,6 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Card, Pattern, cards
+from railgauge.topo.findings.cards.logs import JOB_FAILED
 
 OF_COMMUNICATION = re.compile(
     r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv"
@@ -29,9 +30,9 @@ class Entry(NamedTuple):
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
-    """All patterns, the general ones last."""
+    """All patterns, the general ones last; of these what a program says of any failure."""
     entries = [Entry(card, pattern) for card in cards().values() for pattern in card.patterns]
-    return tuple(sorted(entries, key=lambda entry: entry.pattern.general))
+    return tuple(sorted(entries, key=lambda entry: (entry.pattern.general, entry.card is JOB_FAILED)))
 
 
 @cache

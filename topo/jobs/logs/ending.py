@@ -22,8 +22,8 @@ OF_OTHERS = re.compile(
 OTHER = re.compile(
     r"Traceback \(most recent|Segmentation fault|core dumped|\bAborted\b|\bKilled\b|OOMKilled|terminate called"
     r"|[Ee]xit(?:ed|ing)?(?: ?with)?(?: a)?(?: non-?zero)?(?: exit)?(?: ?status| ?code| ?value)? *[:=]? *\(?-?[1-9]"
-    r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\bE[0-9]{4} [0-9:.]+|\[E[ \d]|Test (?:NCCL|CUDA) failure|MPI_ABORT|CANCELLED"
-    r"|exited on signal|Signal: \w|non-zero exit code|non-zero status:? [1-9]|not enough slots"
+    r"|\b(?:FATAL|PANIC|CRITICAL|ERROR)\b|\b[EF]\d{4} (?:[0-9:.]+ |\S+\.\w+:\d+\])|\[E[ \d]|Test (?:NCCL|CUDA) failure"
+    r"|MPI_ABORT|CANCELLED|exited on signal|Signal: \w|non-zero exit code|non-zero status:? [1-9]|not enough slots"
     r"|\b(?:ORTE|PRTE|mpirun|mpiexec|srun)\b.*(?:unable|lost)"
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
@@ -34,6 +34,14 @@ OTHER = re.compile(
 OWN = re.compile(r"(?:^|[\]:|>)] )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
 TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")
 """Of several errors these name a cause; others sum up."""
+RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no route)")
+"""NCCL tries again: harmless unless the log ends in several of them."""
+MOST_RETRIES = 3
+WEAK = re.compile(
+    r"(?i)[:\]>] .*\b(?:fail(?:ed|ure|s)?|cannot|could ?n[o']t|unable to|no such|denied|refused|unreachable"
+    r"|not supported)\b"
+)
+"""What counts in a text of which nothing else is known."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
 NO_ERROR = re.compile(
@@ -60,9 +68,18 @@ def error_at_end(tail: bytes) -> str:
     lines = [line for raw in kept for line in messages(raw) if WORDS.search(line.text)][-LAST_LINES:]
     if lines and WELL.search(lines[-1].text) and not (NAMED.search(lines[-1].text) or OTHER.search(lines[-1].text)):
         return ""
+    last = lines[-MOST_RETRIES:]
+    if len(last) == MOST_RETRIES and all(line.level and RETRIES.search(line.text) for line in last):
+        return last[-1].text
     texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
             return next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
     return ""
+
+
+def weak_error_at_end(tail: bytes) -> str:
+    """The first of a log's last lines that says in any words that something failed; "" if none does."""
+    lines = [line.text for raw in tail.split(b"\n")[-LAST_LINES:] for line in messages(raw) if not line.level]
+    return next((text for text in lines if WEAK.search(text) and not NO_ERROR.search(text)), "")

@@ -7,14 +7,21 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Pattern
-from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED
+from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED, HOST_MEMORY_FULL, SOCKET_FAILED
+from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
-from railgauge.topo.findings.cards.network import PORTS_BLOCKED, RAIL_UNREACHABLE, SOCKET_IFNAME_VIRTUAL
-from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, TOPOLOGY_UNUSABLE
+from railgauge.topo.findings.cards.network import (
+    PORTS_BLOCKED,
+    RAIL_UNREACHABLE,
+    SOCKET_IFNAME_NOMATCH,
+    SOCKET_IFNAME_VIRTUAL,
+)
+from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, PLUGIN_FAILED
-from railgauge.topo.findings.cards.rdma import VERBS_PROVIDER_MISSING
-from railgauge.topo.findings.cards.rdma_ports import IB_PORT_DOWN
+from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, SHM_TOO_SMALL
+from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
+from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
@@ -37,6 +44,19 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
 """What follows from others alone, the likeliest first."""
+IN_DETAIL: Mapping[str, tuple[str, ...]] = {
+    RDMA_CALL_FAILED.id: (
+        RAIL_UNREACHABLE.id,
+        GID_INDEX_INVALID.id,
+        MEMLOCK_LOW.id,
+        PEERMEM_MISSING.id,
+        VERBS_DEVICE_MISSING.id,
+        IB_PORT_DOWN.id,
+    ),
+    SOCKET_FAILED.id: (PORTS_BLOCKED.id, SOCKET_IFNAME_VIRTUAL.id, SOCKET_IFNAME_NOMATCH.id, NOFILE_LOW.id),
+    SYSTEM_CALL_FAILED.id: (SHM_TOO_SMALL.id, NOFILE_LOW.id, HOST_MEMORY_FULL.id),
+}
+"""A part of NCCL that reports an error, and the faults of which it reports more where it knows them."""
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
 NOT_IN_SYS = Entry(
@@ -51,6 +71,24 @@ NOT_IN_SYS = Entry(
 CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
 """Errors of ranks that do not reach each other."""
 CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
+AREAS = tuple(
+    (re.compile(words), area)
+    for words, area in (
+        (
+            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|roce|\bcxi|\befa\b|ofi_",
+            "RDMA and its devices",
+        ),
+        (r"(?i)cuda|nvml|nvidia|\bgpus?\b|\bhip|rocm|nvlink|nvshmem", "GPUs and their driver"),
+        (r"(?i)socket|connect|\bports?\b|\btcp|address|\bhosts?\b|dns|resolve|rendezvous", "connections between hosts"),
+        (r"(?i)memory|alloc|\boom\b|\bshm\b", "memory"),
+        (
+            r"(?i)permission|denied|no such file|not found|librar|module|import|linked|\.so\b",
+            "files, libraries and rights",
+        ),
+        (r"(?i)slurm|srun|\bmpi|\bpmi|orte|prte|kube|\bpod\b|container", "the launcher or scheduler"),
+    )
+)
+"""What an error is about whose cause is not known, by its words."""
 NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "vendor_error"} | {
     "local": "local_gids",
     "remote": "remote_gids",
@@ -74,7 +112,8 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     sightings = [_in_context(log, seen) for seen in log.sightings.values()]
     causes = _causes(sightings, ends)
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
-    candidates, order = in_time(_candidates(causes))
+    own_faults = [seen for seen in causes if not _own_cause(seen, known, None)]
+    candidates, order = in_time(_candidates(own_faults))
     first = next(iter(candidates), None)
     worst = next(iter(of_driver), None)
     faulty = Cause(worst.id, worst.subject) if worst else None
@@ -129,7 +168,8 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
 def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
     """What an error of its kind follows from, if the log has it; faulty: a GPU, as its driver reports."""
     card = seen.entry.card.id
-    return next((known[key] for key in CAUSES.get(card, ()) if key in known), faulty if card in OF_GPU else None)
+    keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if seen.entry.pattern.general > OF_A_FAULT else ())
+    return next((known[key] for key in keys if key in known), faulty if card in OF_GPU else None)
 
 
 def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
@@ -221,5 +261,6 @@ def _end(text: str) -> Finding:
     entry = entry_of(text, "WARN")
     if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
         return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
-    message = f"cause not known: the log ends in an error that is not known here ({text})"
+    area = next((f"; by its words it is about {area}" for words, area in AREAS if words.search(text)), "")
+    message = f"cause not known: the log ends in an error that is not known here{area} ({text})"
     return JOB_FAILED.finding(Level.WARN, "the log", message, evidence={"line": text})

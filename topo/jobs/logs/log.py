@@ -3,7 +3,6 @@
 
 import re
 from collections import Counter, defaultdict
-from typing import NamedTuple
 
 from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
@@ -12,10 +11,11 @@ from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
-from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own
+from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own, weak_error_at_end
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.moment import earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
+from railgauge.topo.jobs.logs.records import Rank, Search
 from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.jobs.logs.sighting import Sighting
 from railgauge.topo.values.cpuset import from_list
@@ -52,36 +52,12 @@ NODES = re.compile(r"\bnNodes (\d{1,7})\b")
 GID = re.compile(r"\bGID (\d{1,4}) \((?:80FE|FE80|fe80)")
 """The GID of a RoCE connection (ports of InfiniBand log a LID) that is link-local; in the order of bytes of x86."""
 LAST_ERROR = "Last error:"
+EVENT = re.compile(r"(?:^|\s)(?:Normal|Warning) +[A-Z]\w+ .*\b(?:default-scheduler|kubelet)\b")
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
 LOOPBACK = re.compile(r" (?:127\.|::1$)")
 SLOW_BRIDGE_GB_PER_S = 1.0
 """Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a fictitious bridge of a hypervisor has 0.2."""
-
-
-class Rank(NamedTuple):
-    """A rank of a communicator, as it logs itself."""
-
-    comm: str
-    rank: int
-    size: int
-    host: str
-    pid: int
-    device: int | None
-    bus_id: str
-
-
-class Search(NamedTuple):
-    """A graph that NCCL's search found: bandwidth in GB/s of a channel, within a node and between nodes."""
-
-    host: str
-    pattern: int
-    channels: int
-    intra: float
-    inter: float
-    type_intra: str
-    type_inter: str
-    cross_nic: int
 
 
 class Log:
@@ -120,6 +96,8 @@ class Log:
         self.exceptions: dict[str, None] = {}
         """Exceptions of the program itself, in words that no card has."""
         self.leaves = False
+        self.events = False
+        """Whether it has events of Kubernetes."""
         self.connections = LoggedConnections()
         self.outputs = Outputs()
         self.kernel = KernelEvents()
@@ -136,8 +114,12 @@ class Log:
     @property
     def empty(self) -> bool:
         """Whether it had nothing from NCCL, and is no kernel log."""
+        return not (self._tells_of_a_job or self.ends)
+
+    @property
+    def _tells_of_a_job(self) -> bool:
         job = self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any
-        return not (job or self.kernel.of_kernel or self.kernel.any or self.ends)
+        return bool(job or self.events or self.kernel.of_kernel or self.kernel.any)
 
     @property
     def on_one_node(self) -> bool:
@@ -167,7 +149,7 @@ class Log:
     @property
     def ends(self) -> tuple[str, ...]:
         """The errors that the files read so far end in, one for each at most."""
-        now = error_at_end(self._tail)
+        now = error_at_end(self._tail) or ("" if self._tells_of_a_job else weak_error_at_end(self._tail))
         return tuple(self.errors_at_end | ({now: None} if now else {}))
 
     def end_file(self) -> None:
@@ -291,6 +273,7 @@ class Log:
         return True
 
     def _others(self, text: str) -> None:
+        self.events = self.events or bool(EVENT.search(text))
         if found := LIBRARY.search(text):
             code = int(found[1])
             self.releases[f"NCCL {code // 10000}.{code // 100 % 100}.{code % 100}"].add("")

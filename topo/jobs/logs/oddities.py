@@ -12,6 +12,7 @@ from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_XID
+from railgauge.topo.findings.cards.jobs import RANKS_MISSING
 from railgauge.topo.findings.cards.logs import COLLECTIVE_MISMATCH, OTHER_WARNING, RUN_SLOWER
 from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY, NVLINK_MISSING
@@ -63,10 +64,23 @@ def oddities(
         (NODES_DIFFER, lambda: _differences(log)),
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),
         (COLLECTIVE_MISMATCH, lambda: _outputs(log)),
+        (RANKS_MISSING, lambda: _apart(log)),
         (FEWER_CHANNELS, lambda: _beside(log, machine)),
     )
     found = [finding for card, look in looks for finding in guarded(card.id, "the log", look)]
     return tuple(sorted(found, key=lambda one: (FOLLOWS_FROM in one.evidence, -LEVELS.index(one.level))))
+
+
+def _apart(log: Log) -> Iterator[Finding]:
+    """Processes that each have a communicator of their own: jobs of one rank, or one that its launcher did not join."""
+    processes = {(rank.host, rank.pid) for rank in log.ranks.values()}
+    if len(processes) > 1 and all(rank.size == 1 for rank in log.ranks.values()):
+        message = (
+            f"{len(processes)} processes on {named({host for host, _ in processes})} each are the only rank of their "
+            "communicator: if they are one job, the launcher did not join them (another MPI than the program's, or one "
+            "built without MPI=1)"
+        )
+        yield RANKS_MISSING.finding(Level.WARN if len(log.outputs.averages) > 1 else Level.INFO, "ranks", message)
 
 
 def _beside(log: Log, machine: "Machine | None") -> Iterable[Finding]:

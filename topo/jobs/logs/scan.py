@@ -68,6 +68,12 @@ WORDS = (
     b"|Bus error|ould not map|ould not open|by subset of|insufficient shared"
     b"|nodes are available|ackOff|ack-off|ErrImage|dmissionErr|devices unavail|healthy dev|NotReady"
     b"|Unschedul|OutOf|Eviction|active ports|units are active|t open hfi|t open nic|fallback fabric|ared memory segment"
+    b"|default-sched|kubelet  |RDMA_CM_E|rdma_resol|rdma_conn|limits exc|no resour|retrieve Static"
+    b"|itable GID|GID index|v2 GID|without nv|open device|lable RNIC|gister memory|control trig|append LE"
+    b"|queue exh|GTL lib"
+    b"|ncorrectable h|GPU init|GPU reset|IP block|MemoryError"
+    b"|ialize NVML|iner Toolkit|default runtime|No devices found"
+    b"|for transport|any transports|CQE with|SHARP|sharp_|collect_ports"
     b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
     b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware "
 )

@@ -114,7 +114,7 @@ def _text(
     found: tuple[Finding, ...],
     judged: tuple["JudgedTable", ...],
 ) -> str:
-    if not log.messages and (judged or log.outputs.any or log.kernel.of_kernel or log.kernel.any):
+    if not log.messages and (judged or log.outputs.any or log.events or log.kernel.of_kernel or log.kernel.any):
         said = []
     else:
         kinds = Counter[str]()

@@ -268,3 +268,25 @@ def test_several_names_of_load_machine(tmp_path):
     assert both.topology == load_machine(str(tmp_path)).topology
     assert [net.name for net in both.system.nets] == ["mlx5_0"]  # mlx5_1 is down
     assert both.system.nets[0].gdr is False
+
+
+def test_the_table_of_nvidia_smi_has_a_column_of_uncorrected_errors():
+    assert "gpu-memory-errors" not in {key for key, seen in levels(texts.SMI).items() if seen & {"PASS", "FAIL"}}
+    faulty = texts.SMI.replace("43:00.0 Off |                    0 |", "43:00.0 Off |                    2 |")
+    (found,) = [one for one in check(machine(faulty), RULES) if one.id == "gpu-memory-errors" and one.level == "FAIL"]
+    assert (found.subject, found.message) == (
+        "0000:43:00.0",
+        "GPU1 (0000:43:00.0): 2 uncorrected MEMORY errors since the driver started",
+    )
+
+
+def test_devices_without_any_gid_cannot_be_used_here():
+    none = "DEV\tPORT\tINDEX\tGID\tIPv4\tVER\tDEV\n---\t----\t-----\t---\nn_gids_found=0\n"
+    assert "WARN" in levels(none + texts.IBV_DEVICES)["rail-unreachable"]
+    assert "WARN" not in levels(texts.IBV_DEVICES).get("rail-unreachable", set())
+
+
+def test_a_port_of_ethernet_is_down_when_its_interface_is():
+    found = levels("hns_0 port 1 ==> bond0 (Up)\nhns_2 port 1 ==> enp125s0f2 (Down)\n")
+    assert found["ib-port-down"] - {"PASS", "UNKNOWN"}
+    assert not levels("mlx5_0 port 1 ==> ibp26s0 (Down)\n").get("ib-port-down", set()) - {"PASS", "UNKNOWN"}

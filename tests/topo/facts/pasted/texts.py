@@ -216,6 +216,12 @@ mlx5_0\t1\t4\tfe80:0000:0000:0000:a4ed:ccff:fe8b:1994\t\t\tv1\tnet1
 mlx5_0\t1\t7\t0000:0000:0000:0000:0000:ffff:0a98:000c\t10.152.0.12  \tv2\tnet1
 n_gids_found=2
 """
+IBV_DEVICES = """\
+    device          \t   node GUID
+    ------          \t----------------
+    mlx5_0          \t98039b03003b0346
+    mlx5_1          \t98039b03003b0347
+"""
 IBDEV2NETDEV = """\
 0000:1a:00.0 mlx5_0 (MT4129 - MCX75310AAS-NEAT) NVIDIA ConnectX-7 fw 28.39.1002 port 1 (ACTIVE) ==> ibs1 (Up)
 mlx5_1 port 1 ==> enp27s0f1np1 (Down)
@@ -290,6 +296,7 @@ ALL = {
     "ibstatus": IBSTATUS,
     "ibv_devinfo": DEVINFO,
     "show_gids": SHOW_GIDS,
+    "ibv_devices": IBV_DEVICES,
     "ibdev2netdev": IBDEV2NETDEV,
     "ip -j addr": IP_ADDR,
     "dmesg": DMESG,

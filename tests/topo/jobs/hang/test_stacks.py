@@ -191,3 +191,46 @@ def test_the_thread_that_starts_a_communicator_counts(tmp_path):
     scene = scene_of(tmp_path)
     assert "in the start of a communicator" in message(scene)
     assert verdict(scene).is_stuck
+
+
+def test_an_engine_and_its_worker_that_wait_in_their_queue_are_stuck():
+    frames = (
+        "    poll (zmq/sugar/poll.py:106)\n    dequeue (vllm/distributed/device_communicators/shm_broadcast.py:794)"
+    )
+    scene = JobState()
+    for pid in (1, 2):
+        list(Stacks(scene).beside([PY_SPY.format(pid=pid, frames=frames).encode()], "x"))
+    assert verdict(scene).is_stuck
+    assert "the queue between an engine and its workers" in verdict(scene).text
+
+
+def test_a_process_that_aborts_its_communicator_is_named_so():
+    frames = (
+        "#0  0x00007ff0 in syscall () from /lib64/libc.so.6\n"
+        "#1  0x00007fef in c10d::ProcessGroupNCCL::waitForFutureOrTimeout() at ProcessGroupNCCL.cpp:1201\n"
+        "#2  0x00007fef in c10d::ProcessGroupNCCL::abort() at ProcessGroupNCCL.cpp:1230\n"
+        "#3  0x00007fef in ncclCommAbort() at init.cc:2100"
+    )
+    scene = JobState()
+    list(Stacks(scene).beside([GDB.format(pid=9, frames=frames).encode()], "x"))
+    assert "the abort of a communicator" in verdict(scene).text
+
+
+def stacks_of(text):
+    scene = JobState()
+    list(Stacks(scene).beside([text.encode()], "x"))
+    return scene.stacks
+
+
+def test_a_thread_that_waits_for_data_is_in_its_loader():
+    frames = (
+        "    wait (threading.py:359)\n    get (queue.py:180)\n    _try_get_data (torch/utils/data/dataloader.py:1310)\n"
+        "    step (train.py:88)"
+    )
+    (stack,) = stacks_of(PY_SPY.format(pid=7, frames=frames))
+    assert (stack.at, stack.operation) == ("_try_get_data (dataloader.py:1310)", "")
+
+
+def test_threads_without_a_name_and_frames_after_tabs():
+    (stack,) = stacks_of("Thread 0x7F4AACDE7700 (active)\n\t _get_next_task (ray/worker.py:988)\n")
+    assert stack.at == "_get_next_task (worker.py:988)"

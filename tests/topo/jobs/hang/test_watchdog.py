@@ -38,6 +38,8 @@ LINES = {
     "xccl": "[rank{r}]:[E603 17:48:00.0 ProcessGroupXCCL.cpp:757] [Rank {r}] " + GAVE_UP.replace("NCCL", "XCCL"),
     "without a prefix of PyTorch": "[rank{r}]: " + GAVE_UP.split(" ran ")[0],
     "of a container": '{{"log":"[rank{r}]:[E603 17:48:00.0 x.cpp:1] [Rank {r}] ' + GAVE_UP + '\\n","stream":"stderr"}}',
+    "cut into by another rank": "[rank{r}]:[E603 17:48:00.0 x.cpp:565] [Rank {r}] "
+    + GAVE_UP.replace("operation", "operatMERS_CACHE` is deprecated and will be removed in v5 of Transformion"),
     "of torchrun": "[default{r}]:[rank{r}]:[E603 17:48:00.0 x.cpp:1] [Rank {r}] " + GAVE_UP,
 }
 

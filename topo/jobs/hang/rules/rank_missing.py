@@ -30,7 +30,10 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
                 yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=ranks))
     for hold in standstill.blame.missing:
         if hold.silent:
-            message = f"{are_missing(hold, hold.silent)}; {wait(hold)}; no data from {named(hold.silent)}"
+            message = (
+                f"{are_missing(hold, hold.silent)}; {wait(hold)}; no data from {named(hold.silent)}, unless it is in a "
+                "file that was not given"
+            )
             follows = standstill.blame.follows(hold)
             evidence_all = evidence_of(hold, hold.silent, follows)
             yield RULE.finding(Level.FAIL, hold.comm.title, message, effect=effect_of(follows), **evidence_all)
