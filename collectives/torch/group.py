@@ -252,7 +252,7 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
     def _config(self) -> dict[str, str]:
         try:
             return devices_of(dist.get_backend_config(self))
-        except ValueError:  # torch does not know the group yet
+        except (ValueError, TypeError):  # torch does not know the group
             return {"cpu": NAME, "cuda": NAME}
 
     def _place(self, device: str) -> Any:

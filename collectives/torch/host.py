@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from torch.distributed import DistBackendError
+
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.torch.call import TorchCall
@@ -84,11 +86,15 @@ class HostOperations:
     def _wait(
         self, call: TorchCall, pending: Pending, limit: float | None, in_messages: bool, seconds: float | None
     ) -> None:
-        given_up = limit is not None and (seconds is None or seconds >= limit)
-        with raised_as_torch(call.where):
-            try:
-                pending.wait(limit if given_up else seconds)
-            except WaitTimeoutError as error:
-                if given_up and not pending.is_completed():
-                    raise self._communicator.give_up(error, in_messages=in_messages) from None
+        """Wait for `seconds` at most, after which the caller may wait again, or for `limit`, which ends the run."""
+        until = seconds if limit is None or (seconds is not None and seconds < limit) else limit
+        try:
+            with raised_as_torch(call.where):
+                return pending.wait(until)
+        except DistBackendError as error:
+            late = error.__cause__
+            if not isinstance(late, WaitTimeoutError) or until is None:
                 raise
+            if until == limit:
+                late = self._communicator.give_up(late, in_messages=in_messages)
+            raise DistBackendError(f"railgauge: {call.where}: timeout after {until:g} s: {late}") from late
