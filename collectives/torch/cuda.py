@@ -74,7 +74,8 @@ class CudaOperations:
             current = torch.cuda.current_stream(device)
             stream = self._stream if call.is_async else current
             stream.wait_stream(current)
-            with torch.cuda.stream(stream), call.recorded():
+            with torch.cuda.stream(stream):
+                call.begin()
                 call.operation.run(self._job.process_group.communicator)
                 event = stream.record_event()
             if call.is_async:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors as users of torch.distributed know them: ValueError for a call that is invalid, DistBackendError for the rest."""
+"""Errors as users of torch.distributed know them: ValueError for an invalid call, DistBackendError for the rest."""
 
 import contextlib
 from collections.abc import Iterator

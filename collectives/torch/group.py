@@ -16,7 +16,7 @@ from railgauge.collectives.torch.cuda import CudaOperations
 from railgauge.collectives.torch.errors import raised_as_torch
 from railgauge.collectives.torch.host import HostOperations
 from railgauge.collectives.torch.job import TorchJob
-from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, Row, TorchOperation
+from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
 from railgauge.collectives.torch.other_backend import devices_of, other_backend
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.tensors import moved
@@ -187,7 +187,7 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         works, self._together = self._together or [], None
         return WorksTogether(works)
 
-    def _run(self, name: str, row: Row, *args: Any, opts: Any = None) -> Any:
+    def _run(self, name: str, row: TorchRow, *args: Any, opts: Any = None) -> Any:
         if args and isinstance(args[-1], row.options):
             *args, opts = args  # type: ignore[assignment]
         elif args and args[-1] is None and opts is None:
@@ -231,9 +231,7 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         entry = None
         if self._job.record and self._recorded:
             limit = seconds if seconds > 0 else self._timeout.total_seconds()
-            entry = self._job.record.enter(
-                self._recorded, label, operation.inputs, operation.outputs, timeout_s=limit
-            )
+            entry = self._job.record.enter(self._recorded, label, operation.inputs, operation.outputs, timeout_s=limit)
         return TorchCall(label, where, operation, result, is_async, seconds if seconds > 0 else None, entry)
 
     def _keep(self, start: Callable[..., Any], *args: Any) -> Any:

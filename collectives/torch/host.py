@@ -38,9 +38,10 @@ class HostOperations:
         limit = self._limit(call.timeout_s)
 
         def run() -> None:
-            with call.recorded():
-                call.operation.run(self._communicator)
-                self._check.after(call, self._communicator)
+            call.begin()
+            call.operation.run(self._communicator)
+            self._check.after(call, self._communicator)
+            call.complete()
 
         with self._turn, raised_as_torch(call.where):
             pending = self._order.start(run, None, async_op=call.is_async or limit is not None)
@@ -55,7 +56,7 @@ class HostOperations:
         """Begin a send or receive."""
         with raised_as_torch(call.where):
             pending = begin(self._communicator)
-        call.follow(pending)
+        call.begin()
         return self._work(call, pending, self._limit(None), in_messages=True)
 
     def barrier(self, call: TorchCall) -> TorchWork:
@@ -77,9 +78,7 @@ class HostOperations:
         limit = timeout_s or self._timeout_s
         return limit if limit < self._job_timeout_s else None
 
-    def _work(
-        self, call: TorchCall, pending: Pending, limit: float | None, *, in_messages: bool = False
-    ) -> TorchWork:
+    def _work(self, call: TorchCall, pending: Pending, limit: float | None, *, in_messages: bool = False) -> TorchWork:
         wait = functools.partial(self._wait, call, pending, limit, in_messages)
         return TorchWork(call.result, pending, wait, self._waiters)
 
@@ -90,7 +89,9 @@ class HostOperations:
         until = seconds if limit is None or (seconds is not None and seconds < limit) else limit
         try:
             with raised_as_torch(call.where):
-                return pending.wait(until)
+                pending.wait(until)
+            if in_messages:
+                call.complete()
         except DistBackendError as error:
             late = error.__cause__
             if not isinstance(late, WaitTimeoutError) or until is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the groups of one rendezvous share: this process's membership, and its flight record."""
+"""What the groups of one rendezvous share: this process's membership, and the flight record of the process."""
 
 import atexit
 import contextlib
@@ -13,7 +13,7 @@ from typing import Any
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.process_group import ProcessGroup, init_process_group
 from railgauge.collectives.torch.errors import raised_as_torch
-from railgauge.collectives.torch.record import record_asked
+from railgauge.collectives.torch.record import TorchRecord, record_asked
 from railgauge.collectives.torch.store import TorchStore
 
 LOG = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class TorchJob:
         """
         self.store, self.rank, self.size, self.timeout = store, rank, size, timeout
         self.members = members
-        self.record = record_asked() if device is None else None
+        self.record: TorchRecord | None = next((job.record for job in OPEN), None) or record_asked()
         with raised_as_torch(f"rank {rank}: joining"):
             self.process_group: ProcessGroup = init_process_group(
                 store=TorchStore(store, timeout), rank=rank, world_size=size, timeout=timeout, bind=False, device=device

@@ -227,7 +227,7 @@ def _by_rank(at: Position, outputs: Sequence[Sequence[Any]], inputs: Sequence[An
     return _each(all_gather)(at, list(zip(*outputs, strict=True)), inputs, opts)
 
 
-class Row(NamedTuple):
+class TorchRow(NamedTuple):
     """An operation of torch's ProcessGroup: how it is prepared, its options, and its name in messages and records."""
 
     prepare: Prepare
@@ -236,25 +236,25 @@ class Row(NamedTuple):
 
 
 OPERATIONS = {
-    "allreduce": Row(_each(all_reduce), c10d.AllreduceOptions, "all_reduce"),
-    "allreduce_coalesced": Row(_each(all_reduce), c10d.AllreduceCoalescedOptions, "allreduce_coalesced"),
-    "reduce": Row(_each(reduce), c10d.ReduceOptions, "reduce"),
-    "broadcast": Row(_each(broadcast), c10d.BroadcastOptions, "broadcast"),
-    "allgather": Row(_each(all_gather), c10d.AllgatherOptions, "all_gather"),
-    "allgather_coalesced": Row(_by_rank, c10d.AllgatherOptions, "all_gather"),
-    "all_gather_single": Row(all_gather_single, c10d.AllgatherOptions, "_all_gather_base"),
-    "all_gather_single_coalesced": Row(
+    "allreduce": TorchRow(_each(all_reduce), c10d.AllreduceOptions, "all_reduce"),
+    "allreduce_coalesced": TorchRow(_each(all_reduce), c10d.AllreduceCoalescedOptions, "allreduce_coalesced"),
+    "reduce": TorchRow(_each(reduce), c10d.ReduceOptions, "reduce"),
+    "broadcast": TorchRow(_each(broadcast), c10d.BroadcastOptions, "broadcast"),
+    "allgather": TorchRow(_each(all_gather), c10d.AllgatherOptions, "all_gather"),
+    "allgather_coalesced": TorchRow(_by_rank, c10d.AllgatherOptions, "all_gather"),
+    "all_gather_single": TorchRow(all_gather_single, c10d.AllgatherOptions, "_all_gather_base"),
+    "all_gather_single_coalesced": TorchRow(
         _each(all_gather_single), c10d.AllgatherOptions, "all_gather_into_tensor_coalesced"
     ),
-    "reduce_scatter": Row(_each(reduce_scatter), c10d.ReduceScatterOptions, "reduce_scatter"),
-    "reduce_scatter_single": Row(reduce_scatter_single, c10d.ReduceScatterOptions, "_reduce_scatter_base"),
-    "reduce_scatter_single_coalesced": Row(
+    "reduce_scatter": TorchRow(_each(reduce_scatter), c10d.ReduceScatterOptions, "reduce_scatter"),
+    "reduce_scatter_single": TorchRow(reduce_scatter_single, c10d.ReduceScatterOptions, "_reduce_scatter_base"),
+    "reduce_scatter_single_coalesced": TorchRow(
         _each(reduce_scatter_single), c10d.ReduceScatterOptions, "reduce_scatter_tensor_coalesced"
     ),
-    "gather": Row(_each(gather), c10d.GatherOptions, "gather"),
-    "scatter": Row(_each(scatter), c10d.ScatterOptions, "scatter"),
-    "all_to_all_single": Row(all_to_all_single, c10d.AllToAllOptions, "all_to_all"),
-    "alltoall": Row(all_to_all, c10d.AllToAllOptions, "all_to_all"),
+    "gather": TorchRow(_each(gather), c10d.GatherOptions, "gather"),
+    "scatter": TorchRow(_each(scatter), c10d.ScatterOptions, "scatter"),
+    "all_to_all_single": TorchRow(all_to_all_single, c10d.AllToAllOptions, "all_to_all"),
+    "alltoall": TorchRow(all_to_all, c10d.AllToAllOptions, "all_to_all"),
 }
 OTHER_SPELLINGS = {
     "_allgather_base": "all_gather_single",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAILGAUGE_RECORD=DIR: the last operations of this rank in each group, in the format of PyTorch's flight recorder, which
-`railgauge log hang` and PyTorch's torchfrtrace read.
+"""RAILGAUGE_RECORD=DIR: the last operations of this rank in each group, in the format of PyTorch's flight recorder,
+which `railgauge log hang` and PyTorch's torchfrtrace read.
 
 The file `DIR/railgauge_rank_R` is written when an operation fails, when a group is aborted, and when the process leaves
 the job. Source of the fields: torch/csrc/distributed/c10d/FlightRecorder.hpp, version 2.10.
@@ -25,12 +25,10 @@ WRITTEN_AS = "gloo"
 
 
 @dataclass(slots=True)
-class Entry:
+class TorchEntry:
     """An operation of this rank."""
 
     fields: dict[str, Any]
-    pending: Any = None
-    """A transfer of the engine, which knows whether it has ended."""
     state: str = "scheduled"
     started_ns: int | None = None
     completed_ns: int | None = None
@@ -45,8 +43,6 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """As PyTorch writes it."""
-        if self.pending is not None and self.pending.is_completed():
-            self.state = "completed"
         return self.fields | {
             "state": self.state,
             "time_discovered_started_ns": self.started_ns,
@@ -63,19 +59,18 @@ class RecordedGroup:
     ranks: Sequence[int]
     collectives: int = 0
     transfers: int = 0
-    completed: int = 0
     name: str = ""
     about: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class TorchRecord:
     """The record of a process: of all its groups together, as PyTorch's."""
 
     folder: Path
     rank: int = -1
     groups: list[RecordedGroup] = field(default_factory=list)
-    _entries: deque[Entry] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _entries: deque[TorchEntry] = field(default_factory=lambda: deque(maxlen=KEPT))
     _count: int = 0
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
@@ -86,7 +81,7 @@ class TorchRecord:
 
     def enter(
         self, group: RecordedGroup, label: str, inputs: Sequence[Any], outputs: Sequence[Any], *, timeout_s: float
-    ) -> Entry:
+    ) -> TorchEntry:
         """Note a call. A send is labelled `send 0->1`, a receive `recv 1<-0`, by ranks of the group."""
         is_transfer = label.startswith(("send ", "recv "))
         with self._changing:
@@ -110,7 +105,7 @@ class TorchRecord:
                 "frames": [],
             }
             self._count += 1
-            entry = Entry(fields)
+            entry = TorchEntry(fields)
             self._entries.append(entry)
         return entry
 

@@ -9,12 +9,8 @@ from torch.distributed import ReduceOp
 from railgauge.collectives.dtype import Bitwise, PreMulSum, Redop
 from railgauge.topo.errors import UsageError
 
-ON_GPU = {
-    getattr(torch, name)
-    for name in (
-        "float16 bfloat16 float32 float64 int8 uint8 int32 uint32 int64 uint64 float8_e4m3fn float8_e5m2".split()
-    )
-}
+ON_GPU = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2}
+ON_GPU |= {torch.int8, torch.uint8, torch.int32, torch.uint32, torch.int64, torch.uint64}
 IN_HOST = ON_GPU | {torch.int16, torch.uint16, torch.bool, torch.complex64, torch.complex128}
 """Element types that the engine reduces; others are moved as bytes."""
 WITHOUT_NUMPY = {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
@@ -47,7 +43,7 @@ def operator(op: Any) -> Any:
 
 
 def reduced(tensor: Any) -> Any:
-    """A tensor whose elements are reduced, as the engine reads it; UsageError as of `in_memory_order`, and for types."""
+    """A tensor whose elements are reduced, as the engine reads it; UsageError as of `in_memory_order`, or its type."""
     if tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
         raise UsageError(f"a tensor of {tensor.dtype} cannot be reduced")
     return _array(in_memory_order(tensor))

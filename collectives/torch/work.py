@@ -106,7 +106,9 @@ class WorksTogether(WorkOfTorch):  # type: ignore[misc]
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until all have ended."""
-        return all([work.wait(timeout) for work in self._works])
+        for work in self._works:
+            work.wait(timeout)
+        return True
 
     def is_completed(self) -> bool:
         """Whether all have ended."""

@@ -3,11 +3,13 @@
 
 import os
 import pickle
-import re
 import threading
+from datetime import timedelta
 
+import pytest
 import torch
 import torch.distributed as dist
+from tests.cli.command import in_process
 from tests.patience import FAR_S
 
 from railgauge.collectives.communicator import Communicator
@@ -18,13 +20,8 @@ SHORT_S = 1.0
 
 
 def says(expected, call, kind=dist.DistBackendError):
-    """Whether a call raises such an error."""
-    try:
+    with pytest.raises(kind, match=expected):
         call()
-    except kind as error:
-        assert re.search(expected, str(error)), (expected, str(error))
-    else:
-        raise AssertionError(f"no {kind.__name__}: {expected}")
 
 
 def check_invalid_calls(place):
@@ -54,12 +51,8 @@ def check_invalid_calls(place):
 
 def check_settings(place):
     for text in ("every:0", "each:3", "3"):
-        try:
-            ResultCheck({"RAILGAUGE_VERIFY": text})
-        except UsageError as error:
-            assert f"RAILGAUGE_VERIFY='{text}': expected every:N" in str(error)  # noqa: PT017
-        else:
-            raise AssertionError(text)
+        expected = f"RAILGAUGE_VERIFY='{text}': expected every:N"
+        says(expected, lambda text=text: ResultCheck({"RAILGAUGE_VERIFY": text}), UsageError)
     assert deviating_ranks([b"a", b"a", b"b"]) == "rank 2 has other bytes than the 2 ranks that agree"
     assert "no majority" in deviating_ranks([b"a", b"b"])
 
@@ -67,7 +60,7 @@ def check_settings(place):
 def check_a_rank_that_does_not_come_is_named_within_the_timeout(place):
     last = place.ranks - 1
     with place.group("late", timeout_s=FAR_S, leave=False):
-        group = dist.new_group(timeout=dist.distributed_c10d.timedelta(seconds=SHORT_S))
+        group = dist.new_group(timeout=timedelta(seconds=SHORT_S))
         if place.rank != last:
             says(
                 rf"rank {place.rank} of group \w+: all_reduce.*rank {last} did not take part",
@@ -81,7 +74,7 @@ def check_a_rank_that_does_not_come_is_named_within_the_timeout(place):
 
 def check_a_message_that_does_not_come(place):
     with place.group("no-message", timeout_s=FAR_S, leave=False):
-        group = dist.new_group(timeout=dist.distributed_c10d.timedelta(seconds=SHORT_S))
+        group = dist.new_group(timeout=timedelta(seconds=SHORT_S))
         if place.rank == 0:
             got = torch.empty(1)
             says("rank 0 of group .*: recv 0<-1: timeout after 1 s", lambda: dist.irecv(got, 1, group=group).wait())
@@ -94,7 +87,7 @@ def check_a_wait_may_be_shorter(place):
     with place.group("short-wait"):
         if place.rank == 0:
             work = dist.barrier(async_op=True)
-            says("still running", lambda: work.wait(dist.distributed_c10d.timedelta(seconds=0.01)))
+            says("still running", lambda: work.wait(timedelta(seconds=0.01)))
             dist.group.WORLD.get_group_store().set("go", "1")
             work.wait()
         else:
@@ -113,6 +106,14 @@ def check_ranks_that_differ_and_their_record(place):
     record = pickle.loads((place.folder / f"records/railgauge_rank_{place.rank}").read_bytes())
     assert [one["state"] for one in record["entries"]] == ["completed", "started"]
     assert record["entries"][1]["input_sizes"] == [[count]]
+    store = dist.FileStore(str(place.folder / "written"), place.ranks)
+    store.set(str(place.rank), "1")
+    if place.rank == 0:
+        store.wait(list(map(str, range(place.ranks))))
+        found = in_process("log", "hang", str(place.folder / "records"))
+        assert found.returncode == 1, found.stderr
+        assert "FAIL operation-mismatch" in found.stdout
+        assert "rank 1 called all_reduce of 8 Float; ranks 0,2 called all_reduce of 4 Float" in found.stdout
 
 
 def check_a_result_that_differs_names_its_rank(place):

@@ -9,6 +9,7 @@ import warnings
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed as dist
 from tests.patience import HANGS_AFTER_S
@@ -121,11 +122,5 @@ def check_a_program_that_ends_without_leaving_is_no_error(place):
 
 
 def check_options_are_refused(place):
-    try:
-        with place.group("options"):
-            dist.new_group(pg_options="fast")
-    except ValueError as error:
-        assert "pg_options='fast': this back end has none" in str(error)
-        dist.destroy_process_group()
-    else:
-        raise AssertionError
+    with place.group("options"), pytest.raises(ValueError, match="pg_options='fast': this back end has none"):
+        dist.new_group(pg_options="fast")

@@ -8,9 +8,10 @@ from torch.distributed.device_mesh import init_device_mesh
 
 IN_ONE_GROUP = True
 EVERY_TYPE = (
-    "float16 bfloat16 float32 float64 int8 uint8 int16 uint16 int32 uint32 int64 uint64 bool complex64 complex128 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz complex32"
-).split()
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "complex32", "bool"),
+    *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"),
+)
 LARGE = 100_003  # a prime, more than a slot
 REDUCTIONS = {
     dist.ReduceOp.SUM: lambda some: some.sum(0),

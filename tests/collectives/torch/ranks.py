@@ -75,7 +75,8 @@ def main(name, *sizes):
     for size in map(int, sizes):
         with tempfile.TemporaryDirectory() as folder:
             pids = [fork(Place(rank, size, Path(folder)), checks, in_one_group) for rank in range(size)]
-            wrong |= any([os.waitpid(pid, 0)[1] != 0 for pid in pids])
+            statuses = [os.waitpid(pid, 0)[1] for pid in pids]
+            wrong |= any(statuses)
     sys.exit(wrong)
 
 

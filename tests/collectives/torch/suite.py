@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of distributed back ends that PyTorch ships (torch.testing._internal.distributed.distributed_test), run on one.
+"""The tests of distributed back ends that PyTorch ships (torch.testing._internal.distributed.distributed_test).
 
     python suite.py BACKEND WORLD_SIZE [TEST...]
+    python suite.py --together BACKEND WORLD_SIZE TEST...
 
 prints a JSON line for each test: its name, `pass`, `skip` or `fail`, and why. The tests run as they do for Gloo, which
 some ask for by name, except that the default group is made with BACKEND. Ranks are forked, since importing torch takes
-longer than most tests.
+longer than most tests. With `--together` all tests run in one group, one after another, on ranks that are forked once.
 """
 
 import json
@@ -13,6 +14,7 @@ import os
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 
 SECONDS = 120
@@ -63,11 +65,50 @@ class Lines(unittest.TestResult):
     def addFailure(self, test, error):
         self._say(test, "fail", str(error[1]))
 
-    addError = addFailure  # noqa: N815
+    addError = addFailure
 
     def _say(self, test, outcome, why):
         took = round(time.monotonic() - self._began, 1)
         print(json.dumps({"test": test._testMethodName, "outcome": outcome, "s": took, "why": why[-3000:]}), flush=True)
+
+
+def together(cases, rank, folder, names):
+    """Run tests on one rank, which prints what failed on it; rank 0 also what passed."""
+    for name in names:
+        case, outcome, why = cases(name), "pass", ""
+        case.rank, case.file_name = rank, os.path.join(folder, "group")
+        try:
+            if name == names[0]:
+                torch = sys.modules["torch"]
+                torch.distributed.init_process_group(
+                    init_method=case.init_method, world_size=int(case.world_size), rank=rank
+                )
+            getattr(case, name)()
+        except (SystemExit, unittest.SkipTest) as skipped:
+            outcome, why = "skip", str(skipped)
+        except Exception:
+            outcome, why = "fail", traceback.format_exc()
+        if rank == 0 or outcome == "fail":
+            print(json.dumps({"test": name, "outcome": outcome, "why": why}), flush=True)
+        if outcome == "fail":
+            break  # the ranks may be out of step
+
+
+def main_together(backend, ranks, *names):
+    with tempfile.TemporaryDirectory() as folder:
+        cases = load(backend, ranks, folder)
+        cases.setUpClass()
+        tests = sys.modules["torch.testing._internal.distributed.distributed_test"]
+        tests.initialize_temp_directories()
+        tests.Barrier.init()
+        pids = []
+        for rank in range(int(ranks)):
+            if (pid := os.fork()) == 0:
+                together(cases, rank, folder, names)
+                os._exit(0)
+            pids.append(pid)
+        for pid in pids:
+            os.waitpid(pid, 0)
 
 
 def main(backend, ranks, *names):
@@ -78,4 +119,7 @@ def main(backend, ranks, *names):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1] == "--together":
+        main_together(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])
