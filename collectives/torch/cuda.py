@@ -13,7 +13,7 @@ import torch
 from torch._C._distributed_c10d import Work as WorkOfTorch
 
 from railgauge.collectives.torch.call import TorchCall
-from railgauge.collectives.torch.errors import raised_as_torch
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.job import TorchJob
 from railgauge.topo.errors import UsageError
 
@@ -65,7 +65,7 @@ class CudaOperations:
         """Put a collective on a stream."""
         tensors = [*call.operation.inputs, *call.operation.outputs]
         device = tensors[0].device
-        with raised_as_torch(call.where), torch.cuda.device(device):
+        with TorchErrors(call.where), torch.cuda.device(device):
             if other := next((one.device for one in tensors if one.device != device), None):
                 raise UsageError(f"tensors on {device} and {other}: expected one device")
             if self._job is None:
@@ -89,7 +89,7 @@ class CudaOperations:
         Raises:
             ValueError: always.
         """
-        with raised_as_torch(call.where):
+        with TorchErrors(call.where):
             raise UsageError(
                 "sends and receives of CUDA tensors are not supported: "
                 "use backend='cpu:railgauge,cuda:nccl', or send a copy in host memory"

@@ -4,7 +4,7 @@
 import functools
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import BarrierOptions
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.torch.call import TorchCall
 from railgauge.collectives.torch.cuda import CudaOperations
-from railgauge.collectives.torch.errors import raised_as_torch
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.host import HostOperations
 from railgauge.collectives.torch.job import TorchJob
 from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
@@ -24,6 +24,16 @@ from railgauge.collectives.torch.work import WorksTogether
 from railgauge.topo.errors import AbortedError, UsageError
 
 NAME = "railgauge"
+DEVICES = ("cpu", "cuda")
+
+
+class Ends(NamedTuple):
+    """What a group has while it is open."""
+
+    job: TorchJob
+    communicator: Communicator
+    host: HostOperations
+    cuda: CudaOperations
 
 
 class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
@@ -34,19 +44,18 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
     ) -> None:
         """`communicator` is the job's, or a part of it; `members` are its ranks in torch's default group."""
         super().__init__(communicator.rank, communicator.size)
-        self._job, self._communicator, self._members = job, communicator, members
-        self._store, self._timeout = store, timeout
+        self._members, self._store, self._timeout = members, store, timeout
         self._at = Position(communicator.rank, communicator.size)
         self._name = self._about = ""
         self._count = 0
         self._together: list[Any] | None = None
         self._recorded = job.record.group(members) if job.record else None
-        with raised_as_torch(f"rank {communicator.rank}"):
+        with TorchErrors(f"rank {communicator.rank}"):
             check = ResultCheck()
-        self._host = HostOperations(communicator, timeout.total_seconds(), job.timeout.total_seconds(), check)
-        self._cuda = CudaOperations(self._join_gpus)
-        self._places: dict[str, Any] = {}
-        self._is_open = True
+        host = HostOperations(communicator, timeout.total_seconds(), job.timeout.total_seconds(), check)
+        self._ends: Ends | None = Ends(job, communicator, host, CudaOperations(self._join_gpus))
+        self._others: dict[str, Any] = {}
+        """By device, what other back ends have."""
 
     def send(self, tensors: list[Any], dst: int, tag: int) -> Any:
         """Begin to send a tensor to rank `dst` of the group."""
@@ -65,9 +74,10 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def barrier(self, opts: Any = None) -> Any:
         """Wait until every rank is here, and this rank's GPU has done what was called before."""
-        self._cuda.synchronize()
+        ends = self._open("barrier")
+        ends.cuda.synchronize()
         operation = TorchOperation(lambda on: on.barrier(), [], [])  # type: ignore[attr-defined]
-        return self._begin("barrier", operation, [], opts or BarrierOptions(), self._host)
+        return self._begin("barrier", operation, [], opts or BarrierOptions(), ends.host)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """A barrier; as every error here, its own names the ranks that do not come."""
@@ -96,32 +106,35 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def part(self, ranks: Sequence[int], store: Any, timeout: timedelta) -> "TorchGroup":
         """A group of some ranks of this one, which alone call it, without another rendezvous."""
-        with raised_as_torch(f"rank {self._at.rank} of group {self._name}: new group of ranks {list(ranks)}"):
-            communicator = self._communicator.subset(list(ranks))
-        return TorchGroup(self._job, communicator, [self._members[rank] for rank in ranks], store, timeout)
+        label = f"new group of ranks {list(ranks)}"
+        ends = self._open(label)
+        with TorchErrors(self._where(label)):
+            communicator = ends.communicator.subset(list(ranks))
+        return TorchGroup(ends.job, communicator, [self._members[rank] for rank in ranks], store, timeout)
 
     @property
     def job(self) -> TorchJob:
         """The job that it is of."""
-        return self._job
+        return self._open("job").job
 
     def abort(self) -> None:
         """End this rank's operations; on the group of all ranks, those of all ranks. Any thread may call it."""
-        self._host.abort()
-        self.shutdown(AbortedError(f"rank {self._at.rank} aborted group {self._name}"))
+        if self._ends:
+            self._ends.host.abort()
+            self.shutdown(AbortedError(f"rank {self._at.rank} aborted group {self._name}"))
 
     def shutdown(self, error: BaseException | None = None) -> None:
         """Finish what is under way, and leave."""
-        if not self._is_open:
+        ends, self._ends = self._ends, None  # torch may keep this object to the program's end
+        if ends is None:
             return
-        self._is_open = False
-        self._cuda.close(error)
-        self._host.close()
-        for place in self._places.values():
-            if isinstance(place, dist.ProcessGroup):
-                place.shutdown()
-        if self._communicator is self._job.communicator:
-            self._job.close(error)
+        ends.cuda.close(error)
+        ends.host.close()
+        for other in filter(None, self._others.values()):
+            other.shutdown()
+        self._others.clear()
+        if ends.communicator is ends.job.communicator:
+            ends.job.close(error)
 
     def getBackendName(self) -> str:
         """For torch."""
@@ -168,8 +181,8 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         return [torch.device(name) for name in self._config()]
 
     def _get_backend(self, device: Any) -> Any:
-        place = self._place(torch.device(device).type)
-        return place._get_backend(device) if isinstance(place, dist.ProcessGroup) else self
+        other = self._other(torch.device(device).type)
+        return other._get_backend(device) if other else self
 
     def eager_connect_single_device(self, device: Any) -> None:
         """GPUs are joined by the first operation on them."""
@@ -193,13 +206,13 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         elif args and args[-1] is None and opts is None:
             args = args[:-1]
         opts = opts or row.options()
-        place = self._place(_device_of(args))
-        if isinstance(place, dist.ProcessGroup):
-            return getattr(place, name)(*args, opts)
-        with raised_as_torch(self._where(row.label)):
+        ends, device = self._open(row.label), _device_of(args)
+        if other := self._other(device):
+            return getattr(other, name)(*args, opts)
+        with TorchErrors(self._where(row.label)):
             operation = row.prepare(self._at, *args, opts)
         result = args[0] if isinstance(args[0], list) else [args[0]]
-        return self._begin(row.label, operation, result, opts, place)
+        return self._begin(row.label, operation, result, opts, ends.host if device == "cpu" else ends.cuda)
 
     def _begin(self, label: str, operation: TorchOperation, result: list[Any], opts: Any, place: Any) -> Any:
         seconds = opts.timeout.total_seconds()
@@ -209,40 +222,45 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
     def _transfer(
         self, name: str, label: str, tensors: list[Any], args: tuple[int, ...], begin: Callable[[Any, Any], Any]
     ) -> Any:
-        place = self._place(_device_of((tensors,)))
-        if isinstance(place, dist.ProcessGroup):
-            return getattr(place, name)(tensors, *args)
-        with raised_as_torch(self._where(label)):
+        ends, device = self._open(label), _device_of((tensors,))
+        if other := self._other(device):
+            return getattr(other, name)(tensors, *args)
+        with TorchErrors(self._where(label)):
             if len(tensors) != 1:
                 raise UsageError(f"{len(tensors)} tensors: expected one")
             array = moved(tensors[0])
         is_send = name == "send"
         operation = TorchOperation(lambda on: None, tensors if is_send else [], [] if is_send else tensors)
         call = self._call(label, operation, tensors, 0, is_async=True)
+        place = ends.host if device == "cpu" else ends.cuda
         return self._keep(place.transfer, call, lambda on: begin(on, array))
 
     def _call(
         self, label: str, operation: TorchOperation, result: list[Any], seconds: float, *, is_async: bool
     ) -> TorchCall:
-        where = self._where(label)
-        if not self._is_open:
-            raise ValueError(f"railgauge: {where}: the group was destroyed")
         self._count += 1
-        entry = None
-        if self._job.record and self._recorded:
-            limit = seconds if seconds > 0 else self._timeout.total_seconds()
-            entry = self._job.record.enter(self._recorded, label, operation.inputs, operation.outputs, timeout_s=limit)
-        return TorchCall(label, where, operation, result, is_async, seconds if seconds > 0 else None, entry)
+        limit_s = seconds if seconds > 0 else None
+        entry, ends = None, self._open(label)
+        if ends.job.record and self._recorded:
+            sides, timeout_s = (operation.inputs, operation.outputs), limit_s or self._timeout.total_seconds()
+            entry = ends.job.record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
+        return TorchCall(label, self._where(label), operation, result, is_async, limit_s, entry)
 
     def _keep(self, start: Callable[..., Any], *args: Any) -> Any:
         try:
             work = start(*args)
         except dist.DistBackendError:
-            self._job.write_record()
+            if self._ends:
+                self._ends.job.write_record()
             raise
         if self._together is not None:
             self._together.append(work)
         return work
+
+    def _open(self, label: str) -> Ends:
+        if self._ends is None:
+            raise ValueError(f"railgauge: {self._where(label)}: the group was destroyed")
+        return self._ends
 
     def _where(self, label: str) -> str:
         return f"rank {self._at.rank} of group {self._name or 'unnamed'}: {label}"
@@ -251,22 +269,19 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         try:
             return devices_of(dist.get_backend_config(self))
         except (ValueError, TypeError):  # torch does not know the group
-            return {"cpu": NAME, "cuda": NAME}
+            return dict.fromkeys(DEVICES, NAME)
 
-    def _place(self, device: str) -> Any:
-        """Where operations on tensors of a device run."""
-        if device in self._places:
-            return self._places[device]
-        name = self._config().get(device, "")
-        ours = {"cpu": self._host, "cuda": self._cuda}
-        if name == NAME and device in ours:
-            place = ours[device]
-        elif name and name != NAME:
-            place = other_backend(name, device, self._store, *self._at, self._timeout, self._name)
-        else:
-            raise ValueError(f"railgauge: {self._where('')}no back end for tensors on {device}")
-        self._places[device] = place
-        return place
+    def _other(self, device: str) -> Any:
+        """The process group of another back end, where the user named one for this device; None: it is ours."""
+        if device not in self._others:
+            name = self._config().get(device, "")
+            if not name or (name == NAME and device not in DEVICES):
+                raise ValueError(f"railgauge: {self._where('')}no back end for tensors on {device}")
+            other = None
+            if name != NAME:
+                other = other_backend(name, device, self._store, *self._at, self._timeout, self._name)
+            self._others[device] = other
+        return self._others[device]
 
     def _join_gpus(self, device: int) -> TorchJob:
         store = dist.PrefixStore("gpu", self._store)

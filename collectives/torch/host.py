@@ -12,7 +12,7 @@ from torch.distributed import DistBackendError
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.torch.call import TorchCall
-from railgauge.collectives.torch.errors import raised_as_torch
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.work import Pending, TorchWork
 from railgauge.topo.errors import WaitTimeoutError
@@ -43,7 +43,7 @@ class HostOperations:
             self._check.after(call, self._communicator)
             call.complete()
 
-        with self._turn, raised_as_torch(call.where):
+        with self._turn, TorchErrors(call.where):
             pending = self._order.start(run, None, async_op=call.is_async or limit is not None)
         if pending is None:
             return TorchWork(call.result)
@@ -54,7 +54,7 @@ class HostOperations:
 
     def transfer(self, call: TorchCall, begin: Callable[[Communicator], Any]) -> TorchWork:
         """Begin a send or receive."""
-        with raised_as_torch(call.where):
+        with TorchErrors(call.where):
             pending = begin(self._communicator)
         call.begin()
         return self._work(call, pending, self._limit(None), in_messages=True)
@@ -88,7 +88,7 @@ class HostOperations:
         """Wait for `seconds` at most, after which the caller may wait again, or for `limit`, which ends the run."""
         until = seconds if limit is None or (seconds is not None and seconds < limit) else limit
         try:
-            with raised_as_torch(call.where):
+            with TorchErrors(call.where):
                 pending.wait(until)
             if in_messages:
                 call.complete()

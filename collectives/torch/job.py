@@ -12,7 +12,7 @@ from typing import Any
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.process_group import ProcessGroup, init_process_group
-from railgauge.collectives.torch.errors import raised_as_torch
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.record import TorchRecord, record_asked
 from railgauge.collectives.torch.store import TorchStore
 
@@ -35,7 +35,7 @@ class TorchJob:
         self.store, self.rank, self.size, self.timeout = store, rank, size, timeout
         self.members = members
         self.record: TorchRecord | None = next((job.record for job in OPEN), None) or record_asked()
-        with raised_as_torch(f"rank {rank}: joining"):
+        with TorchErrors(f"rank {rank}: joining"):
             self.process_group: ProcessGroup = init_process_group(
                 store=TorchStore(store, timeout), rank=rank, world_size=size, timeout=timeout, bind=False, device=device
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from railgauge.collectives.torch.group import NAME, TorchGroup
+from railgauge.collectives.torch.group import DEVICES, NAME, TorchGroup
 from railgauge.collectives.torch.job import TorchJob
 
 
@@ -29,4 +29,4 @@ def make_group(options: Any, backend_options: Any) -> TorchGroup:
 def register() -> None:
     """Tell torch of it; a second time has no effect."""
     if NAME.upper() not in dist.Backend._plugins:
-        dist.Backend.register_backend(NAME, make_group, extended_api=True, devices=["cpu", "cuda"])
+        dist.Backend.register_backend(NAME, make_group, extended_api=True, devices=list(DEVICES))

@@ -34,8 +34,8 @@ def operator(op: Any) -> Any:
         UsageError: it is a PREMUL_SUM with a tensor as its factor.
     """
     kind = getattr(op, "op", op)
-    if kind in OPERATORS:
-        return OPERATORS[kind]
+    if (known := OPERATORS.get(kind)) is not None:
+        return known
     factor = getattr(op, "factor", None)
     if not isinstance(factor, float):
         raise UsageError(f"reduction {kind} with factor {factor!r:.40}: only a number is supported")

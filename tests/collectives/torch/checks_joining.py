@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How ranks join and leave: torch's stores, other back ends beside this one, and that nothing stays behind."""
 
+import contextlib
 import gc
+import io
 import os
+import runpy
 import socket
 import threading
 import warnings
@@ -52,6 +55,10 @@ def check_tcp_and_env(place):
     assert dist.get_backend() == "railgauge"
     assert summed() == place.ranks
     dist.destroy_process_group()
+    os.environ["MASTER_PORT"] = str(port_of_all(place, "example-port"))
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path("examples/ddp.py", run_name="__main__")
+    assert ("step 19: loss 0." in printed.getvalue()) == (place.rank == 0)
 
 
 def check_one_store_for_one_group_after_another(place):

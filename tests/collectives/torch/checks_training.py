@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on several ranks, against the same training in one process."""
 
-import io
-
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as checkpoint
 from torch import nn
+from torch.distributed import _functional_collectives as functional
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -110,4 +109,11 @@ def check_dtensor(place):
     sharded = distribute_tensor(want, mesh, [Shard(0)])
     assert torch.equal(sharded.redistribute(placements=[Shard(1)]).full_tensor(), want)
     assert torch.equal(sharded.redistribute(placements=[Replicate()]).to_local(), want)
-    torch.save(want, io.BytesIO())
+
+
+def check_compile(place):
+    def step(t):
+        return functional.all_reduce(t, "sum", dist.group.WORLD) + 1
+
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    assert compiled(torch.ones(2)).tolist() == [place.ranks + 1] * 2

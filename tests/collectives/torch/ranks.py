@@ -10,6 +10,7 @@ The functions are those of `tests.collectives.torch.MODULE` whose names begin wi
 import contextlib
 import importlib
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -75,8 +76,13 @@ def main(name, *sizes):
     for size in map(int, sizes):
         with tempfile.TemporaryDirectory() as folder:
             pids = [fork(Place(rank, size, Path(folder)), checks, in_one_group) for rank in range(size)]
-            statuses = [os.waitpid(pid, 0)[1] for pid in pids]
-            wrong |= any(statuses)
+            while pids:
+                ended, status = os.wait()
+                pids.remove(ended)
+                if status:
+                    wrong = True
+                    for pid in pids:  # they may wait for what never comes
+                        os.kill(pid, signal.SIGKILL)
     sys.exit(wrong)
 
 

@@ -3,9 +3,12 @@
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,18 @@ def test_what_pytorch_tests_of_back_ends(ranks):
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"test"')]
     assert [one for one in found if one["outcome"] == "fail"] == [], done.stderr[-4000:]
     assert [one["test"] for one in found] == names
+
+
+def test_an_example_prints_its_losses_and_nothing_else():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": "2"}
+    with ThreadPoolExecutor() as both:
+        done = list(both.map(lambda rank: python("examples/fsdp2.py", RANK=str(rank), **where), range(2)))
+    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 2
+    first, last = (float(loss) for loss in re.findall(r"loss ([\d.]+) on 2 ranks, cpu", done[0].stdout))
+    assert last < first / 2
+    assert done[1].stdout == ""
 
 
 def test_exceptions_have_reasons_and_are_not_run():
