@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`backend="railgauge"`: known to torch.distributed once this is imported."""
 
+import hashlib
 from typing import Any
 
 import torch.distributed as dist
@@ -22,7 +23,9 @@ def make_group(options: Any, backend_options: Any) -> TorchGroup:
     if isinstance(whole, TorchGroup) and timeout <= whole.job.timeout:
         return whole.part(members, options.store, timeout)
     members = members or list(range(options.group_size))
-    job = TorchJob(options.store, options.group_rank, options.group_size, members, timeout)
+    # Groups of other ranks may have this one's name, and so its keys: torch numbers each process's calls of new_group.
+    store = dist.PrefixStore(hashlib.sha256(str(members).encode()).hexdigest()[:16], options.store)
+    job = TorchJob(store, options.group_rank, options.group_size, members, timeout)
     return TorchGroup(job, job.communicator, members, options.store, timeout)
 
 

@@ -92,6 +92,7 @@ def check_a_group_that_may_wait_longer_joins_by_itself(place):
         group = dist.new_group(timeout=2 * LONG)
         assert group.job is not dist.group.WORLD.job
         assert summed(group) == place.ranks
+        assert summed(dist.new_group([place.rank], timeout=2 * LONG)) == 1  # the same name for different ranks
 
 
 def left():
