@@ -3,6 +3,7 @@
 
 import hashlib
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ class Messages:
         """With their arrays; those that are done go with the next one."""
         self._changing = threading.Lock()
         self._engine: native.Messages | None = None
-        self.ending = Ending(group, self)
+        self.ending = Ending(group, weakref.proxy(self))  # what refers to itself outlives its last user
         self.watch = Watch(self.standing, self._connections.abort)
         group.job.attend(self.watch)
         pairs = self.ending.connecting(lambda: self._connections.pairs(0))
@@ -143,3 +144,4 @@ class Messages:
         self._engine = None  # it moves nothing from here on
         self._connections.close()
         self._group.job.dismiss(self.watch)
+        del self.watch

@@ -5,7 +5,8 @@ The engine's collectives between GPUs are put on a stream and return at once. It
 are refused by name, as are its missing element types.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -59,29 +60,36 @@ class CudaOperations:
         """`join(device)` joins the GPUs of all ranks; `device` is CUDA's number of this one."""
         self._join = join
         self._job: TorchJob | None = None
-        self._stream: Any = None
+        self._side: Any = None
+
+    @contextlib.contextmanager
+    def preparing(self, device: Any, *, is_async: bool) -> Iterator[None]:
+        """Prepare and start an operation on its stream, so that what it allocates is freed in that stream's order."""
+        with torch.cuda.device(device):
+            stream = torch.cuda.current_stream(device)
+            if is_async:
+                self._side = self._side or torch.cuda.Stream(device)
+                self._side.wait_stream(stream)
+                stream = self._side
+            with torch.cuda.stream(stream):
+                yield
 
     def start(self, call: TorchCall) -> CudaWork:
-        """Put a collective on a stream."""
+        """Put a collective on the stream that it was prepared on."""
         tensors = [*call.operation.inputs, *call.operation.outputs]
         device = tensors[0].device
-        with TorchErrors(call.where), torch.cuda.device(device):
+        with TorchErrors(call.where):
             if other := next((one.device for one in tensors if one.device != device), None):
                 raise UsageError(f"tensors on {device} and {other}: expected one device")
             if self._job is None:
                 self._job = self._join(device.index)
-                self._stream = torch.cuda.Stream(device)
-            current = torch.cuda.current_stream(device)
-            stream = self._stream if call.is_async else current
-            stream.wait_stream(current)
-            with torch.cuda.stream(stream):
-                call.begin()
-                call.operation.run(self._job.process_group.communicator)
-                event = stream.record_event()
-            if call.is_async:
-                for tensor in tensors:
-                    tensor.record_stream(stream)
-        return CudaWork(call.result, stream, event)
+            stream = torch.cuda.current_stream(device)
+            call.begin()
+            call.operation.run(self._job.process_group.communicator)
+        if call.is_async:
+            for tensor in tensors:
+                tensor.record_stream(stream)
+        return CudaWork(call.result, stream, stream.record_event())
 
     def transfer(self, call: TorchCall, begin: Callable[[Any], Any]) -> CudaWork:
         """There is none.
@@ -98,8 +106,9 @@ class CudaOperations:
     def synchronize(self) -> None:
         """Wait until this rank's GPU has done what was called before."""
         if self._job:
-            torch.cuda.current_stream(self._stream.device).synchronize()
-            self._stream.synchronize()
+            torch.cuda.current_stream().synchronize()
+        if self._side:
+            self._side.synchronize()
 
     def close(self, error: BaseException | None = None) -> None:
         """Leave."""

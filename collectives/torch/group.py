@@ -207,23 +207,28 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
             args = args[:-1]
         opts = opts or row.options()
         ends, device = self._open(row.label), _device_of(args)
-        if other := self._other(device):
+        if other := self._other(device.type):
             return getattr(other, name)(*args, opts)
-        with TorchErrors(self._where(row.label)):
-            operation = row.prepare(self._at, *args, opts)
         result = args[0] if isinstance(args[0], list) else [args[0]]
-        return self._begin(row.label, operation, result, opts, ends.host if device == "cpu" else ends.cuda)
+        place: Any = ends.host if device.type == "cpu" else ends.cuda
+        with place.preparing(device, is_async=self._is_async(opts)):
+            with TorchErrors(self._where(row.label)):
+                operation = row.prepare(self._at, *args, opts)
+            return self._begin(row.label, operation, result, opts, place)
+
+    def _is_async(self, opts: Any) -> bool:
+        return self._together is not None or getattr(opts, "asyncOp", True)
 
     def _begin(self, label: str, operation: TorchOperation, result: list[Any], opts: Any, place: Any) -> Any:
         seconds = opts.timeout.total_seconds()
-        is_async = self._together is not None or getattr(opts, "asyncOp", True)
-        return self._keep(place.start, self._call(label, operation, result, seconds, is_async=is_async))
+        call = self._call(label, operation, result, seconds, is_async=self._is_async(opts))
+        return self._keep(place.start, call)
 
     def _transfer(
         self, name: str, label: str, tensors: list[Any], args: tuple[int, ...], begin: Callable[[Any, Any], Any]
     ) -> Any:
         ends, device = self._open(label), _device_of((tensors,))
-        if other := self._other(device):
+        if other := self._other(device.type):
             return getattr(other, name)(tensors, *args)
         with TorchErrors(self._where(label)):
             if len(tensors) != 1:
@@ -232,7 +237,7 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         is_send = name == "send"
         operation = TorchOperation(lambda on: None, tensors if is_send else [], [] if is_send else tensors)
         call = self._call(label, operation, tensors, 0, is_async=True)
-        place = ends.host if device == "cpu" else ends.cuda
+        place: Any = ends.host if device.type == "cpu" else ends.cuda
         return self._keep(place.transfer, call, lambda on: begin(on, array))
 
     def _call(
@@ -288,13 +293,13 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         return TorchJob(store, *self._at, self._members, self._timeout, device)
 
 
-def _device_of(args: Sequence[Any]) -> str:
+def _device_of(args: Sequence[Any]) -> Any:
     """The device of the first tensor in a call's arguments."""
     for one in args:
         while isinstance(one, (list, tuple)) and one:
             one = one[0]
         if isinstance(one, torch.Tensor):
-            return str(one.device.type)
+            return one.device
     raise ValueError("railgauge: a call without a tensor")
 
 

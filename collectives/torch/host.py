@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on CPU tensors: in the order of their calls, by the caller or on a thread of the group."""
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable
@@ -32,6 +33,10 @@ class HostOperations:
         self._order = OperationOrder("torch-works")
         self._turn = threading.Lock()
         self._waiters = ThreadPoolExecutor(MOST_WAITERS, thread_name_prefix="torch-futures")
+
+    def preparing(self, device: Any, *, is_async: bool) -> contextlib.AbstractContextManager[None]:
+        """Nothing is to be done before an operation is prepared and started."""
+        return contextlib.nullcontext()
 
     def start(self, call: TorchCall) -> TorchWork:
         """Run a collective, or with `call.is_async` begin it."""

@@ -2,7 +2,6 @@
 """How ranks join and leave: torch's stores, other back ends beside this one, and that nothing stays behind."""
 
 import contextlib
-import gc
 import io
 import os
 import runpy
@@ -96,8 +95,7 @@ def check_a_group_that_may_wait_longer_joins_by_itself(place):
 
 
 def left():
-    """What a group takes from the system, and keeps although nothing refers to it."""
-    gc.collect()  # communicators and their parts refer to each other
+    """What a group takes from the system."""
     threads = sorted(one.name for one in threading.enumerate())
     files = sorted(os.readlink(one) for one in Path("/proc/self/fd").iterdir() if one.is_symlink())
     shared = sorted(one.split()[-1] for one in Path("/proc/self/maps").read_text().splitlines() if "/dev/shm" in one)

@@ -38,7 +38,13 @@ def python(*args, **env):
 
 @pytest.mark.parametrize(
     ("checks", "ranks"),
-    [("checks_operations", 3), ("checks_training", 2), ("checks_joining", 2), ("checks_failures", 3)],
+    [
+        ("checks_operations", 3),
+        ("checks_training", 2),
+        ("checks_joining", 2),
+        ("checks_failures", 3),
+        ("checks_cuda", 1),
+    ],
 )
 def test_on_ranks(checks, ranks):
     done = python("-m", "tests.collectives.torch.ranks", checks, str(ranks))
