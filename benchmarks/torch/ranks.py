@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of benchmarks.torch: measures a back end through torch.distributed; rank 0 prints JSON."""
 
+import functools
 import json
 import statistics
 import sys
@@ -31,7 +32,7 @@ def main(backend: str) -> None:
     found["new_group_ms"] = seconds(dist.new_group, 1) * 1e3
     for size, times in SIZES.items():
         data = torch.ones(size // 4)
-        found[f"all_reduce_{size}_us"] = seconds(lambda data=data: dist.all_reduce(data), times) * 1e6
+        found[f"all_reduce_{size}_us"] = seconds(functools.partial(dist.all_reduce, data), times) * 1e6
     found["ddp_step_ms"] = seconds(step_of_ddp(), 1) * 1e3
     if dist.get_rank() == 0:
         print(json.dumps(found))
