@@ -28,7 +28,7 @@ from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.whole_numbers import check_numbers, is_number
 from railgauge.collectives.work import Making
 from railgauge.collectives.zero_copy import zero_copy_sizes
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UnavailableError, UsageError, WaitTimeoutError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
@@ -160,6 +160,13 @@ class Communicator(Collectives, PointToPoint, HostMemory):
         self._connections.abort()
         if self._messages:
             self._messages.abort()
+
+    def give_up(self, error: WaitTimeoutError, *, in_messages: bool = False) -> Exception:
+        """End the run as if the timeout had passed in the operation under way, or with `in_messages` in a send or
+        receive; returns what ended it, which names the ranks that are waited for. Any thread may call it.
+        """
+        ending = self._messages.ending if in_messages and self._messages else self._ending
+        return ending.give_up(error)
 
     def group(self) -> AbstractContextManager[None]:
         """Collect the collectives called within, and run them at the end, one after another in that order. Sends and

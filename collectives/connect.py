@@ -43,7 +43,8 @@ def connect(
         point_to_point=point_to_point,
     )
     log_connections(comm, log)
-    comm.tell_pairs = lambda ends: log_ends(comm.rank, ends, log)
+    rank = comm.rank  # a communicator that referred to itself would outlive its last user
+    comm.tell_pairs = lambda ends: log_ends(rank, ends, log)
     return comm
 
 

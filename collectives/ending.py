@@ -67,6 +67,10 @@ class Ending:
         if failure := self._aborted or self._failure or self._job.failure:
             raise failure.with_traceback(None)  # the traceback would grow with every call
 
+    def give_up(self, error: WaitTimeoutError) -> Exception:
+        """A caller waits no longer for an operation under way: report it to all ranks; returns what ended the run."""
+        return self._told(error)
+
     def connecting(self, connect: Callable[[], T]) -> T:
         """The result of `connect`; a failure is reported to all ranks, and the first error of all is raised."""
         try:

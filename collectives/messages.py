@@ -3,6 +3,7 @@
 
 import hashlib
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,10 +66,10 @@ class Messages:
         """With their arrays; those that are done go with the next one."""
         self._changing = threading.Lock()
         self._engine: native.Messages | None = None
-        self._ending = Ending(group, self)
+        self.ending = Ending(group, weakref.proxy(self))  # what refers to itself outlives its last user
         self.watch = Watch(self.standing, self._connections.abort)
         group.job.attend(self.watch)
-        pairs = self._ending.connecting(lambda: self._connections.pairs(0))
+        pairs = self.ending.connecting(lambda: self._connections.pairs(0))
         self._engine = native.Messages(
             group.rank,
             pairs,
@@ -81,7 +82,7 @@ class Messages:
 
     def start(self, array: Any, peer: int | None, tag: int, *, sends: bool) -> MessageWork:
         """Start a send to a peer, or a receive: from any rank without one. UsageError: an argument is invalid."""
-        self._ending.check()
+        self.ending.check()
         assert self._engine
         try:
             transfer = self._engine.start(sends, array, peer, tag)
@@ -89,7 +90,7 @@ class Messages:
             what = "send" if sends else "recv"
             raise UsageError(f"{what}: rank {peer!r:.40}, tag {tag!r:.40}: expected whole numbers") from None
         except RunError as error:
-            self._ending.end(error)
+            self.ending.end(error)
             raise
         with self._changing:
             self._under_way = [*(one for one in self._under_way if not one.done), transfer]
@@ -100,7 +101,7 @@ class Messages:
         engine = self._engine
         if engine is None:
             raise UsageError("this group is closed")
-        if not self._ending.running(lambda: engine.wait(transfer, timeout)):
+        if not self.ending.running(lambda: engine.wait(transfer, timeout)):
             raise WaitTimeoutError(f"the transfer is still under way after {timeout:g} s")
 
     @property
@@ -133,13 +134,14 @@ class Messages:
 
     def abort(self) -> None:
         """End all transfers here; for any thread."""
-        self._ending.abort()
+        self.ending.abort()
         self._connections.abort()
 
     def close(self) -> None:
         """Wait until sends are done, unless the run has ended, and end."""
-        if self._engine and not self._ending.has_ended:
-            self._ending.running(self._engine.finish_sends)
+        if self._engine and not self.ending.has_ended:
+            self.ending.running(self._engine.finish_sends)
         self._engine = None  # it moves nothing from here on
         self._connections.close()
         self._group.job.dismiss(self.watch)
+        del self.watch

@@ -119,6 +119,24 @@ def test_no_folder_uses_one_above_it():
     assert violations(ROOT) == []
 
 
+def importers_of(name, root):
+    """The files of our folders that import a package."""
+    return sorted(
+        str(path.relative_to(root))
+        for folder in FOLDERS
+        for path in files(root / folder)
+        if path.suffix == ".py"
+        and any(one.split(".")[0] == name for _, one in imported(ast.parse(path.read_text()), ["railgauge"]))
+    )
+
+
+def test_one_folder_alone_imports_torch():
+    """It is no dependency: those who have torch import railgauge.torch, which is made of that folder."""
+    found = importers_of("torch", ROOT)
+    assert found
+    assert {str(pathlib.Path(one).parent) for one in found} == {"collectives/torch"}
+
+
 BAD = {
     "an import of the layer above": ("topo/a.py", "import railgauge.transports.shm\n"),
     "a name from the layer above": ("transports/a.py", "from railgauge.collectives import plan\n"),

@@ -5,6 +5,7 @@ The times are the cost model's (host_cost.py), or measured ones (collectives/tun
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias, TypeVar
 
@@ -39,8 +40,9 @@ def candidates(collective: Collective, allowed: Allowed, hosts: Sequence[int], *
     return [one for one in on_wires if allowed.algorithm(collective, one)] or on_wires[:1]
 
 
-def modelled(where: HostRanks, collective: Collective, usable: Iterable[Algorithm]) -> Times:
-    """The cost model's times."""
+@lru_cache(maxsize=256)
+def modelled(where: HostRanks, collective: Collective, usable: tuple[Algorithm, ...]) -> Times:
+    """The cost model's times; kept, since a job makes many groups of equal ranks."""
     return {one: {size: host_cost(where, collective, one, size).time_us for size in MODEL_SIZES} for one in usable}
 
 

@@ -21,7 +21,7 @@ from railgauge.topo.predict.plan import NodePlan
 def host_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed) -> Callable[[int], ForecastRow]:
     """The model (topo/predict/forecast.py) of ranks on host memory."""
     plan, where = limits.passing.plan, host_ranks(limits.passing, collective)
-    usable = host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True)
+    usable = tuple(host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True))
     runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
     by_ll = allowed.protocol(collective, Protocol.LL, trusted=True)
 

@@ -84,7 +84,7 @@ def test_boards_are_for_one_host_and_every_collective_has_something(where, colle
 @given(ranks(), COLLECTIVES, SIZES)
 def test_no_other_algorithm_is_much_quicker_than_the_one_chosen(where, collective, size):
     usable = candidates(collective, ANY, hosts_of(where), trees=True)
-    runs = quickest(modelled(where, collective, usable))
+    runs = quickest(modelled(where, collective, tuple(usable)))
     for power in MODEL_SIZES:
         took = host_cost(where, collective, chosen(runs, power), power).time_us
         assert all(WORTH_A_CHANGE * took <= host_cost(where, collective, one, power).time_us for one in usable)
@@ -143,7 +143,7 @@ def test_a_tree_over_many_nodes_has_fewer_steps_than_a_ring():
     where = HostRanks(ranks=32, nodes=8, cores=4, net_gb_per_s=10)
     ring, tree = (moves_of(where, Collective.ALL_REDUCE, one, 0) for one in (Algorithm.RING, Algorithm.TREE))
     assert (ring.steps, ring.crossings, tree.steps, tree.crossings) == (62, 14, 12, 6)
-    runs = quickest(modelled(where, Collective.ALL_REDUCE, [Algorithm.RING, Algorithm.TREE]))
+    runs = quickest(modelled(where, Collective.ALL_REDUCE, (Algorithm.RING, Algorithm.TREE)))
     assert chosen(runs, 8) is Algorithm.TREE
 
 
@@ -169,7 +169,7 @@ def test_one_rank_a_host_leaves_large_sizes_to_the_rings_of_all_interfaces():
     def at(size, interfaces):
         where = HostRanks(ranks=4, nodes=4, cores=4, net_gb_per_s=2, interfaces=interfaces)
         usable = candidates(Collective.ALL_REDUCE, ANY, hosts_of(where), trees=False)
-        return chosen(quickest(modelled(where, Collective.ALL_REDUCE, usable)), size)
+        return chosen(quickest(modelled(where, Collective.ALL_REDUCE, tuple(usable))), size)
 
     assert at(8, 4) is Algorithm.RECURSIVE_DOUBLING
     assert at(64 << 20, 4) is Algorithm.RING
@@ -179,7 +179,7 @@ def test_two_hosts_over_sockets_double_what_is_short_alone():
     """Doubling passes slots in turn: rings took 0.63 to 0.87 of its time from 256 KiB to 4 MiB."""
     where = HostRanks(ranks=2, nodes=2, cores=1)
     usable = candidates(Collective.ALL_REDUCE, ANY, hosts_of(where), trees=False)
-    runs = quickest(modelled(where, Collective.ALL_REDUCE, usable))
+    runs = quickest(modelled(where, Collective.ALL_REDUCE, tuple(usable)))
     assert [chosen(runs, size) for size in (8, 4 << 10, 64 << 10)] == [Algorithm.RECURSIVE_DOUBLING] * 3
     assert Algorithm.RECURSIVE_DOUBLING not in [chosen(runs, 1 << power) for power in range(18, 33)]
 

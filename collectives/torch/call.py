@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One call of an operation: what it is, how long it may take, and how it is named in errors and records."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.collectives.torch.operations import TorchOperation
+from railgauge.collectives.torch.record import TorchEntry
+
+
+@dataclass(slots=True)
+class TorchCall:
+    """A call on tensors of one device."""
+
+    label: str
+    where: str
+    """The rank, the group and the operation, for errors."""
+    operation: TorchOperation
+    result: list[Any]
+    is_async: bool
+    timeout_s: float | None
+    """Of this operation; None: its group's."""
+    entry: TorchEntry | None
+    """Its place in the flight record, where one is kept."""
+
+    def begin(self) -> None:
+        """Note that it runs."""
+        if self.entry:
+            self.entry.begin()
+
+    def complete(self) -> None:
+        """Note that it has ended well."""
+        if self.entry:
+            self.entry.complete()

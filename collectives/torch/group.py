@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process group that torch.distributed calls: it finds the operation in the table, and where its tensors are."""
+
+import functools
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import BarrierOptions
+
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.torch.call import TorchCall
+from railgauge.collectives.torch.cuda import CudaOperations
+from railgauge.collectives.torch.errors import TorchErrors
+from railgauge.collectives.torch.host import HostOperations
+from railgauge.collectives.torch.job import TorchJob
+from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
+from railgauge.collectives.torch.other_backend import devices_of, other_backend
+from railgauge.collectives.torch.result_check import ResultCheck
+from railgauge.collectives.torch.tensors import moved
+from railgauge.collectives.torch.work import WorksTogether
+from railgauge.topo.errors import AbortedError, UsageError
+
+NAME = "railgauge"
+DEVICES = ("cpu", "cuda")
+
+
+class Ends(NamedTuple):
+    """What a group has while it is open."""
+
+    job: TorchJob
+    communicator: Communicator
+    host: HostOperations
+    cuda: CudaOperations
+
+
+class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
+    """One rank's end of a group of torch.distributed. The collectives are those of `OPERATIONS`."""
+
+    def __init__(
+        self, job: TorchJob, communicator: Communicator, members: Sequence[int], store: Any, timeout: timedelta
+    ) -> None:
+        """`communicator` is the job's, or a part of it; `members` are its ranks in torch's default group."""
+        super().__init__(communicator.rank, communicator.size)
+        self._members, self._store, self._timeout = members, store, timeout
+        self._at = Position(communicator.rank, communicator.size)
+        self._name = self._about = ""
+        self._count = 0
+        self._together: list[Any] | None = None
+        self._recorded = job.record.group(members) if job.record else None
+        with TorchErrors(f"rank {communicator.rank}"):
+            check = ResultCheck()
+        host = HostOperations(communicator, timeout.total_seconds(), job.timeout.total_seconds(), check)
+        self._ends: Ends | None = Ends(job, communicator, host, CudaOperations(self._join_gpus))
+        self._others: dict[str, Any] = {}
+        """By device, what other back ends have."""
+
+    def send(self, tensors: list[Any], dst: int, tag: int) -> Any:
+        """Begin to send a tensor to rank `dst` of the group."""
+        label = f"send {self._at.rank}->{dst}"
+        return self._transfer("send", label, tensors, (dst, tag), lambda on, array: on.isend(array, dst, tag))
+
+    def recv(self, tensors: list[Any], src: int, tag: int) -> Any:
+        """Begin to receive a tensor from rank `src` of the group."""
+        label = f"recv {self._at.rank}<-{src}"
+        return self._transfer("recv", label, tensors, (src, tag), lambda on, array: on.irecv(array, src, tag))
+
+    def recv_anysource(self, tensors: list[Any], tag: int) -> Any:
+        """Begin to receive a tensor from the rank that sends first."""
+        label = f"recv {self._at.rank}<-any"
+        return self._transfer("recv_anysource", label, tensors, (tag,), lambda on, array: on.irecv(array, None, tag))
+
+    def barrier(self, opts: Any = None) -> Any:
+        """Wait until every rank is here, and this rank's GPU has done what was called before."""
+        ends = self._open("barrier")
+        ends.cuda.synchronize()
+        operation = TorchOperation(lambda on: on.barrier(), [], [])  # type: ignore[attr-defined]
+        return self._begin("barrier", operation, [], opts or BarrierOptions(), ends.host)
+
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """A barrier; as every error here, its own names the ranks that do not come."""
+        opts = BarrierOptions()
+        opts.asyncOp = False
+        if timeout:
+            opts.timeout = timeout
+        self.barrier(opts)
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        device_types: Any = None,
+    ) -> "TorchGroup | None":
+        """A group of some ranks of this one, in this order; None on the others."""
+        if self._at.rank not in ranks:
+            return None
+        made = self.part(ranks, dist.PrefixStore(f"{group_name}/", self._store), timeout or self._timeout)
+        made._set_group_name(group_name or "")
+        made._set_group_desc(group_desc or "")
+        return made
+
+    def part(self, ranks: Sequence[int], store: Any, timeout: timedelta) -> "TorchGroup":
+        """A group of some ranks of this one, which alone call it, without another rendezvous."""
+        label = f"new group of ranks {list(ranks)}"
+        ends = self._open(label)
+        with TorchErrors(self._where(label)):
+            communicator = ends.communicator.subset(list(ranks))
+        return TorchGroup(ends.job, communicator, [self._members[rank] for rank in ranks], store, timeout)
+
+    @property
+    def job(self) -> TorchJob:
+        """The job that it is of."""
+        return self._open("job").job
+
+    def abort(self) -> None:
+        """End this rank's operations; on the group of all ranks, those of all ranks. Any thread may call it."""
+        if self._ends:
+            self._ends.host.abort()
+            self.shutdown(AbortedError(f"rank {self._at.rank} aborted group {self._name}"))
+
+    def shutdown(self, error: BaseException | None = None) -> None:
+        """Finish what is under way, and leave."""
+        ends, self._ends = self._ends, None  # torch may keep this object to the program's end
+        if ends is None:
+            return
+        ends.cuda.close(error)
+        ends.host.close()
+        for other in filter(None, self._others.values()):
+            other.shutdown()
+        self._others.clear()
+        if ends.communicator is ends.job.communicator:
+            ends.job.close(error)
+
+    def getBackendName(self) -> str:
+        """For torch."""
+        return NAME
+
+    def getGroupName(self) -> str:
+        """For torch."""
+        return self._name
+
+    def setGroupName(self, name: str) -> None:
+        """For torch."""
+        self._name = name
+        if self._recorded:
+            self._recorded.name = name
+
+    def getGroupDesc(self) -> str:
+        """For torch."""
+        return self._about
+
+    def setGroupDesc(self, about: str) -> None:
+        """For torch."""
+        self._about = about
+        if self._recorded:
+            self._recorded.about = about
+
+    group_name = property(getGroupName)
+    group_desc = property(getGroupDesc)
+    _set_group_name, _set_group_desc = setGroupName, setGroupDesc
+    supports_splitting = True
+    supports_coalescing = False
+    supports_time_estimate = False
+
+    @property
+    def options(self) -> Any:
+        """What split_group copies."""
+        return dist.Backend.Options(NAME, self._timeout) if hasattr(dist.Backend, "Options") else None
+
+    def get_group_store(self) -> Any:
+        """The store that it was made with."""
+        return self._store
+
+    @property
+    def _device_types(self) -> list[Any]:
+        return [torch.device(name) for name in self._config()]
+
+    def _get_backend(self, device: Any) -> Any:
+        other = self._other(torch.device(device).type)
+        return other._get_backend(device) if other else self
+
+    def eager_connect_single_device(self, device: Any) -> None:
+        """GPUs are joined by the first operation on them."""
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._count
+
+    def _set_sequence_number_for_group(self) -> None:
+        """The count is the same on all ranks from the start."""
+
+    def _start_coalescing(self, device: Any) -> None:
+        self._together = []
+
+    def _end_coalescing(self, device: Any) -> Any:
+        works, self._together = self._together or [], None
+        return WorksTogether(works)
+
+    def _run(self, name: str, row: TorchRow, *args: Any, opts: Any = None) -> Any:
+        if args and isinstance(args[-1], row.options):
+            *args, opts = args  # type: ignore[assignment]
+        elif args and args[-1] is None and opts is None:
+            args = args[:-1]
+        opts = opts or row.options()
+        ends, device = self._open(row.label), _device_of(args)
+        if other := self._other(device.type):
+            return getattr(other, name)(*args, opts)
+        result = args[0] if isinstance(args[0], list) else [args[0]]
+        place: Any = ends.host if device.type == "cpu" else ends.cuda
+        with place.preparing(device, is_async=self._is_async(opts)):
+            with TorchErrors(self._where(row.label)):
+                operation = row.prepare(self._at, *args, opts)
+            return self._begin(row.label, operation, result, opts, place)
+
+    def _is_async(self, opts: Any) -> bool:
+        return self._together is not None or getattr(opts, "asyncOp", True)
+
+    def _begin(self, label: str, operation: TorchOperation, result: list[Any], opts: Any, place: Any) -> Any:
+        seconds = opts.timeout.total_seconds()
+        call = self._call(label, operation, result, seconds, is_async=self._is_async(opts))
+        return self._keep(place.start, call)
+
+    def _transfer(
+        self, name: str, label: str, tensors: list[Any], args: tuple[int, ...], begin: Callable[[Any, Any], Any]
+    ) -> Any:
+        ends, device = self._open(label), _device_of((tensors,))
+        if other := self._other(device.type):
+            return getattr(other, name)(tensors, *args)
+        with TorchErrors(self._where(label)):
+            if len(tensors) != 1:
+                raise UsageError(f"{len(tensors)} tensors: expected one")
+            array = moved(tensors[0])
+        is_send = name == "send"
+        operation = TorchOperation(lambda on: None, tensors if is_send else [], [] if is_send else tensors)
+        call = self._call(label, operation, tensors, 0, is_async=True)
+        place: Any = ends.host if device.type == "cpu" else ends.cuda
+        return self._keep(place.transfer, call, lambda on: begin(on, array))
+
+    def _call(
+        self, label: str, operation: TorchOperation, result: list[Any], seconds: float, *, is_async: bool
+    ) -> TorchCall:
+        self._count += 1
+        limit_s = seconds if seconds > 0 else None
+        entry, ends = None, self._open(label)
+        if ends.job.record and self._recorded:
+            sides, timeout_s = (operation.inputs, operation.outputs), limit_s or self._timeout.total_seconds()
+            entry = ends.job.record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
+        return TorchCall(label, self._where(label), operation, result, is_async, limit_s, entry)
+
+    def _keep(self, start: Callable[..., Any], *args: Any) -> Any:
+        try:
+            work = start(*args)
+        except dist.DistBackendError:
+            if self._ends:
+                self._ends.job.write_record()
+            raise
+        if self._together is not None:
+            self._together.append(work)
+        return work
+
+    def _open(self, label: str) -> Ends:
+        if self._ends is None:
+            raise ValueError(f"railgauge: {self._where(label)}: the group was destroyed")
+        return self._ends
+
+    def _where(self, label: str) -> str:
+        return f"rank {self._at.rank} of group {self._name or 'unnamed'}: {label}"
+
+    def _config(self) -> dict[str, str]:
+        try:
+            return devices_of(dist.get_backend_config(self))
+        except (ValueError, TypeError):  # torch does not know the group
+            return dict.fromkeys(DEVICES, NAME)
+
+    def _other(self, device: str) -> Any:
+        """The process group of another back end, where the user named one for this device; None: it is ours."""
+        if device not in self._others:
+            name = self._config().get(device, "")
+            if not name or (name == NAME and device not in DEVICES):
+                raise ValueError(f"railgauge: {self._where('')}no back end for tensors on {device}")
+            other = None
+            if name != NAME:
+                other = other_backend(name, device, self._store, *self._at, self._timeout, self._name)
+            self._others[device] = other
+        return self._others[device]
+
+    def _join_gpus(self, device: int) -> TorchJob:
+        store = dist.PrefixStore("gpu", self._store)
+        return TorchJob(store, *self._at, self._members, self._timeout, device)
+
+
+def _device_of(args: Sequence[Any]) -> Any:
+    """The device of the first tensor in a call's arguments."""
+    for one in args:
+        while isinstance(one, (list, tuple)) and one:
+            one = one[0]
+        if isinstance(one, torch.Tensor):
+            return one.device
+    raise ValueError("railgauge: a call without a tensor")
+
+
+def _add_operations() -> None:
+    for name, row in OPERATIONS.items():
+        setattr(TorchGroup, name, functools.partialmethod(TorchGroup._run, name, row))
+    for old, new in OTHER_SPELLINGS.items():
+        setattr(TorchGroup, old, getattr(TorchGroup, new))
+
+
+_add_operations()

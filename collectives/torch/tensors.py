@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as the engine reads and writes them: where they are, without a copy."""
+
+from typing import Any
+
+import torch
+from torch.distributed import ReduceOp
+
+from railgauge.collectives.dtype import Bitwise, PreMulSum, Redop
+from railgauge.topo.errors import UsageError
+
+ON_GPU = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2}
+ON_GPU |= {torch.int8, torch.uint8, torch.int32, torch.uint32, torch.int64, torch.uint64}
+IN_HOST = ON_GPU | {torch.int16, torch.uint16, torch.bool, torch.complex64, torch.complex128}
+"""Element types that the engine reduces; others are moved as bytes."""
+WITHOUT_NUMPY = {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
+"""Types that NumPy lacks; the engine reads them by DLPack, which takes some microseconds more."""
+OPERATORS = {
+    ReduceOp.SUM: Redop.SUM,
+    ReduceOp.PRODUCT: Redop.PROD,
+    ReduceOp.MIN: Redop.MIN,
+    ReduceOp.MAX: Redop.MAX,
+    ReduceOp.AVG: Redop.AVG,
+    ReduceOp.BAND: Bitwise.BAND,
+    ReduceOp.BOR: Bitwise.BOR,
+    ReduceOp.BXOR: Bitwise.BXOR,
+}
+
+
+def operator(op: Any) -> Any:
+    """The engine's operator for torch's.
+
+    Raises:
+        UsageError: it is a PREMUL_SUM with a tensor as its factor.
+    """
+    kind = getattr(op, "op", op)
+    if (known := OPERATORS.get(kind)) is not None:
+        return known
+    factor = getattr(op, "factor", None)
+    if not isinstance(factor, float):
+        raise UsageError(f"reduction {kind} with factor {factor!r:.40}: only a number is supported")
+    return PreMulSum(factor)
+
+
+def reduced(tensor: Any) -> Any:
+    """A tensor whose elements are reduced, as the engine reads it; UsageError as of `in_memory_order`, or its type."""
+    if tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
+        raise UsageError(f"a tensor of {tensor.dtype} cannot be reduced")
+    return _array(in_memory_order(tensor))
+
+
+def moved(tensor: Any) -> Any:
+    """A tensor whose elements are only moved; UsageError as of `in_memory_order`."""
+    tensor = in_memory_order(tensor)
+    if tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
+        tensor = tensor.reshape(-1).view(torch.uint8)
+    return _array(tensor)
+
+
+def in_memory_order(tensor: Any) -> Any:
+    """A contiguous view of a tensor's elements in the order in which they lie in memory (channels last, transposed).
+
+    Raises:
+        UsageError: it is sparse, or has gaps or elements that share memory.
+    """
+    if tensor.layout is not torch.strided:
+        raise UsageError("a sparse tensor: only dense ones are supported")
+    if tensor.is_contiguous():
+        return tensor
+    view = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+    if not view.is_contiguous():
+        raise UsageError(
+            f"a tensor of shape {tuple(tensor.shape)} with strides {tensor.stride()} is not contiguous: "
+            "call .contiguous() first"
+        )
+    return view
+
+
+def _array(tensor: Any) -> Any:
+    tensor = tensor.detach()
+    return tensor.numpy() if tensor.is_cpu and tensor.dtype not in WITHOUT_NUMPY else tensor
