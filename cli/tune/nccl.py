@@ -5,9 +5,8 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -107,13 +106,9 @@ class NcclRuns:
         from railgauge.collectives.nccl_sweep import NcclTime
         from railgauge.collectives.result_file import load, load_document
 
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, TemporaryFile() as log:
             path = os.path.join(folder, "result.json")
-            log = Path(folder, "log")
-            with log.open("wb") as stderr:
-                done = self._run(
-                    [*(ONCE if logged else ()), "-J", path], way.environment | (LOGGED if logged else {}), stderr
-                )
+            done = self._run([*(ONCE if logged else ()), "-J", path], way.environment | (LOGGED if logged else {}), log)
             if done.returncode:
                 words = _last_words(log) or f"ended with status {done.returncode}"
                 if _has_wrong_data(path):
@@ -129,7 +124,7 @@ class NcclRuns:
             if row.out_of_place.time_us > 0
         }
 
-    def _run(self, more: list[str], settings: dict[str, str], stderr: BinaryIO) -> "subprocess.CompletedProcess[bytes]":
+    def _run(self, more: list[str], settings: dict[str, str], stderr: IO[bytes]) -> "subprocess.CompletedProcess[bytes]":
         try:
             return subprocess.run(
                 [*self._command, *more],
@@ -154,10 +149,9 @@ def _has_wrong_data(path: str) -> bool:
         return False
 
 
-def _last_words(log: Path) -> str:
+def _last_words(log: IO[bytes]) -> str:
     """The last line of railgauge's own: NCCL's log is around it."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - MOST_WORDS))
-        lines = file.read().decode(errors="replace").splitlines()
+    log.seek(max(0, log.seek(0, os.SEEK_END) - MOST_WORDS))
+    lines = log.read().decode(errors="replace").splitlines()
     own = [line for line in lines if line.startswith(SAYS)]
     return one_line(own[-1].removeprefix(SAYS)) if own else ""
