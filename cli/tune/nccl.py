@@ -124,7 +124,9 @@ class NcclRuns:
             if row.out_of_place.time_us > 0
         }
 
-    def _run(self, more: list[str], settings: dict[str, str], stderr: IO[bytes]) -> "subprocess.CompletedProcess[bytes]":
+    def _run(
+        self, more: list[str], settings: dict[str, str], stderr: IO[bytes]
+    ) -> "subprocess.CompletedProcess[bytes]":
         try:
             return subprocess.run(
                 [*self._command, *more],

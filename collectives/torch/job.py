@@ -15,6 +15,7 @@ from railgauge.collectives.process_group import ProcessGroup, init_process_group
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.record import TorchRecord, record_asked
 from railgauge.collectives.torch.store import TorchStore
+from railgauge.topo.errors import UnavailableError
 
 LOG = logging.getLogger(__name__)
 OPEN: "weakref.WeakSet[TorchJob]" = weakref.WeakSet()
@@ -55,7 +56,7 @@ class TorchJob:
         try:
             if self.record:
                 self.record.write()
-        except OSError as error:
+        except UnavailableError as error:
             LOG.warning("railgauge: no flight record: %s", error)
 
     def close(self, error: BaseException | None = None) -> None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from railgauge.topo.files.output_file import write_file
+
 SETTING = "RAILGAUGE_RECORD"
 VERSION = "2.10"
 KEPT = 2000
@@ -110,7 +112,7 @@ class TorchRecord:
         return entry
 
     def write(self) -> Path:
-        """Write the file, in place of the one before; OSError if it cannot be written."""
+        """Write the file, in place of the one before; UnavailableError if it cannot be written."""
         with self._changing:
             entries = [entry.to_json() for entry in self._entries]
         document = {
@@ -123,9 +125,7 @@ class TorchRecord:
             "entries": entries,
         }
         path = self.folder / f"railgauge_rank_{self.rank}"
-        beside = path.with_suffix(".part")
-        beside.write_bytes(pickle.dumps(document, protocol=4))
-        beside.replace(path)
+        write_file(str(path), pickle.dumps(document, protocol=4))
         return path
 
 
