@@ -54,6 +54,11 @@ def test_edits_add_up():
     assert found["ring"]["type_intra"] != "NVL"
 
 
+def test_without_p2p_the_same_machine_is_slower():
+    done = predict("--from", "@dgx-h100", "-b", "1G", "--p2p", "off")
+    assert done.stdout.startswith("1-node all_reduce 1 GiB: 463 -> 40.4 GB/s busbw (-91 %)"), done.stderr
+
+
 def test_a_nic_without_channels_is_named():
     done = predict("--from", "@dgx-h100", "--nodes", "2", "-b", "1G", "--policy", "nccl", "--drop", "NIC3")
     assert done.stdout.splitlines()[0].endswith("mlx5_3 unused now")
