@@ -54,6 +54,23 @@ def test_edits_add_up():
     assert found["ring"]["type_intra"] != "NVL"
 
 
+def test_without_p2p_the_same_machine_is_slower():
+    done = predict("--from", "@dgx-h100", "-b", "1G", "--p2p", "off")
+    assert done.stdout.startswith("1-node all_reduce 1 GiB: 463 -> 40.4 GB/s busbw (-91 %)"), done.stderr
+
+
+def test_what_cannot_be_known_of_a_vm_is_said():
+    lines = predict("--from", "@vm-flat", "--nodes", "2", "-b", "1G").stdout.splitlines()
+    (remark,) = document("--from", "@vm-flat", "--nodes", "2", "-b", "1G")["remarks"]
+    assert f"# {remark}" in lines
+    assert "upper bound" in remark
+
+
+def test_what_copy_engines_move_has_no_forecast():
+    done = predict("alltoall", "--from", "@dgx-h100", "-R", "2", "--set", "NCCL_CTA_POLICY=ZERO")
+    assert (done.returncode, "by copy engines here" in done.stderr) == (3, True)
+
+
 def test_a_nic_without_channels_is_named():
     done = predict("--from", "@dgx-h100", "--nodes", "2", "-b", "1G", "--policy", "nccl", "--drop", "NIC3")
     assert done.stdout.splitlines()[0].endswith("mlx5_3 unused now")

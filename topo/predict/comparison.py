@@ -3,12 +3,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.nccl.graph.capacity import contains
 from railgauge.topo.nccl.graph.ends import text_names
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
+from railgauge.topo.predict.plan import NodePlan
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -88,12 +90,21 @@ def no_faster(one: Forecast, than: Forecast) -> Forecast:
 
 def sound(before: Forecast, after: Forecast, edits: tuple[str, ...]) -> ForecastComparison:
     """The comparison of a machine and of what edits make of it: who can do more is not the slower one."""
-    old, new = before.plan.system, after.plan.system
-    if contains(old, new) and not contains(new, old):
+    old, new = before.plan, after.plan
+    less, more = _contains(old, new), _contains(new, old)
+    if less and not more:
         after = no_faster(after, before)
-    elif contains(new, old):
+    elif more:
         after = no_slower(after, before)
     return ForecastComparison(edits=edits, before=before, after=after)
+
+
+def _contains(more: NodePlan, less: NodePlan) -> bool:
+    """Whether a plan's machine can do all that another's can, with P2P between the same GPUs."""
+    return contains(more.system, less.system) and all(
+        more.table.peer_access(a.id, b.id).allowed or not less.table.peer_access(a.id, b.id).allowed
+        for a, b in combinations(less.system.gpus, 2)
+    )
 
 
 def _chosen_rows(one: Forecast, other: Forecast, choose: Callable[..., ForecastRow]) -> Forecast:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
-from railgauge.topo.predict import symmetric
+from railgauge.topo.predict import copy_engines, symmetric
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.limit import CollectiveLimits, Limit
 from railgauge.topo.predict.nccl_cost import cost
@@ -77,6 +77,8 @@ def nccl_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed
     windows = symmetric.may_run(plan, collective)
 
     def row(size: int) -> ForecastRow:
+        if why := copy_engines.why(plan, collective, size):
+            raise UnavailableError(f"NCCL runs {collective} by copy engines here ({why}), which are not modelled")
         if windows:
             kernel = symmetric.chosen(plan, collective, size)
             found = symmetric.cost(plan, collective, size, kernel)

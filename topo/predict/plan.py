@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from railgauge.topo.channels.graph import TREE, Graph, Graphs
 from railgauge.topo.nccl.graph.model import Node, NodeKind, System
@@ -86,6 +87,11 @@ class NodePlan:
     def cpu_arch(self) -> str:
         """The architecture of the first CPU, "" when unknown."""
         return next((cpu.arch or "" for cpu in self.system.kind(NodeKind.CPU)), "")
+
+    @property
+    def linked(self) -> bool:
+        """Whether NVLinks lead from each GPU of a node to each other."""
+        return all(self.table.get(a.id, b.id).type == "NVL" for a, b in combinations(self.system.ranks, 2))
 
     def graph(self, algorithm: Algorithm) -> Graph:
         """The channels of an algorithm."""

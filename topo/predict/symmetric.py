@@ -4,11 +4,15 @@
 Every rank reads and writes the arrays of the others itself: with flags within the data (LL), by loads and stores, or by
 the switches' multicast. NCCL chooses by its own figures (`ncclSymkPickKernel`, `queryModel` of src/sym_kernels.cc,
 v2.28.3-1 on; 2.27 has tables of samples instead, whose choice is taken to be the same). The time follows from the
-links, as for other algorithms. One node is modelled: over several NCCL has kernels from 2.29 on.
+links, as for other algorithms.
+
+Over several nodes NCCL does as without windows: up to 2.28 it has no kernel there (`kernelMask_LSA`), of all_reduce
+none up to 2.30.7 (`kernelMask_Gin`). From 2.29.2 on it has one for all_gather, from 2.29.7 on for reduce_scatter,
+where the network's plugin lets GPUs send by themselves (GIN), which a machine does not tell: not modelled.
 """
 
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from itertools import permutations
 from math import exp, expm1, log1p
 from typing import NamedTuple
 
@@ -25,7 +29,11 @@ from railgauge.topo.predict.release import Release
 ZERO_COPY, NVLS = Algorithm.ZERO_COPY, Algorithm.NVLS
 LL, SIMPLE = Protocol.LL, Protocol.SIMPLE
 FIRST: Release = (2, 27, 3)
-REDUCED = ("float", "half", "bfloat16", "fp8_e4m3", "fp8_e5m2")
+OVER_NETWORK: dict[Collective, Release] = {
+    Collective.ALL_GATHER: (2, 29, 2),
+    Collective.REDUCE_SCATTER: (2, 29, 7),
+}
+REDUCED = ("float", "half", "bfloat16", "f8e4m3", "f8e5m2")
 MOST_BLOCKS = 64
 MULTICAST_BLOCKS = (16, 32)  # of all ranks together: up to Hopper, from Blackwell on
 LEAST_MULTICAST = 3
@@ -60,12 +68,28 @@ def may_run(plan: NodePlan, collective: Collective) -> bool:
     """Whether NCCL has a kernel: NVLinks between all GPUs of one node, and a sum of floats up to 32 bits, if a sum."""
     if not plan.symmetric or plan.on_host or plan.nodes > 1 or plan.release < FIRST:
         return False
-    pairs = combinations(plan.system.ranks, 2)
-    if any(plan.table.get(a.id, b.id).type != "NVL" for a, b in pairs):
+    if not plan.linked:
         return False
     reducing = collective in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
     reduced = reducing and plan.redop == "sum" and plan.datatype in REDUCED
     return collective is Collective.ALL_GATHER or reduced
+
+
+def without_kernel(plan: NodePlan, collective: Collective) -> str:
+    """Why windows change nothing in the forecast; "" where they do, or where there are none."""
+    if not plan.symmetric or plan.on_host or may_run(plan, collective):
+        return ""
+    if plan.release < FIRST:
+        return "NCCL before 2.27 has no kernel for symmetric windows; figures are those without"
+    if plan.nodes == 1:
+        return f"NCCL has no kernel of symmetric windows for this {collective} here; figures are those without"
+    first = OVER_NETWORK.get(collective)
+    if first is None or plan.release < first:
+        return f"over several nodes NCCL runs {collective} in symmetric windows as without them"
+    return (
+        f"over several nodes NCCL may run {collective} in symmetric windows by kernels that send themselves (GIN, if "
+        "the network's plugin can), which are not modelled; figures are those without windows"
+    )
 
 
 def chosen(plan: NodePlan, collective: Collective, size: int) -> Kernel:

@@ -35,9 +35,11 @@ def judge_lines(one: JudgedTable) -> Iterator[Line]:
     if one.departs:
         more = f" to {size_text(one.departs[-1])}" if len(one.departs) > 1 else ""
         yield line(f"  below three quarters of the forecast: {size_text(one.departs[0])}{more}")
+    yield from (line(f"  {text}") for text in one.remarks)
     for cause, _, by_size in one.causes:
         explain = f"; railgauge explain {cause.id}" if cause.id else ""
-        at = f"would reach {by_size[one.curve[-1].size]:.4g} GB/s" if by_size else "often"
+        else_at = "seen here" if cause.seen else "often"
+        at = f"would reach {by_size[one.curve[-1].size]:.4g} GB/s" if by_size else else_at
         yield line(f"  {at}: {cause.what} ({cause.sure}{explain})")
 
 
@@ -80,6 +82,7 @@ def _table(one: JudgedTable) -> dict[str, Any]:
         "forecast_gb_per_s": one.forecast_reached,
         "bound_gb_per_s": one.bound,
         "why_no_forecast": one.why_no_forecast,
+        "remarks": list(one.remarks),
         "departs": list(one.departs),
         "causes": [
             {

@@ -16,6 +16,7 @@ from railgauge.topo.predict.network import limiting_cable
 from railgauge.topo.predict.nvls import existing
 from railgauge.topo.predict.plan import NodePlan
 from railgauge.topo.predict.release import NEWEST, release_text
+from railgauge.topo.predict.remarks import remarks
 from railgauge.topo.render.nvls import nvls_heads
 
 NVLS = (Algorithm.NVLS, Algorithm.NVLS_TREE)
@@ -149,7 +150,7 @@ def _notes(found: Forecast) -> list[str]:
     plan = found.plan
     if plan.on_host:
         return ["# CPU costs are those of one measured machine; traffic between nodes is as planned"]
-    return [MULTICAST] if _by_nvls(found) else []
+    return [*(f"# {text}" for text in remarks(plan, found.collective)), *([MULTICAST] if _by_nvls(found) else [])]
 
 
 def _by_nvls(found: Forecast) -> bool:
@@ -185,6 +186,7 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
             }
             for row, plan, was in zip(found.rows, planned.rows, old, strict=True)
         ],
+        "remarks": list(remarks(found.plan, found.collective)),
         "slow_links": [_slow_record(found.plan.system, link) for link in found.plan.system.slow],
     }
 

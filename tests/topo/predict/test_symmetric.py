@@ -13,6 +13,7 @@ from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import read_steering
 from railgauge.topo.predict import symmetric
 from railgauge.topo.predict.forecast import forecast, nccl_rows
+from railgauge.topo.predict.remarks import remarks
 
 ANY = read_allowed({})
 ALL_REDUCE = Collective.ALL_REDUCE
@@ -55,6 +56,7 @@ def test_multicast_is_taken_where_the_switches_have_it_from_three_gpus_on():
         ("@dgx-h100", 1, {}, Collective.BROADCAST),
         ("@dgx-h100", 1, {}, Collective.ALL_TO_ALL),
         ("@dgx-h100", 2, {}, ALL_REDUCE),
+        ("@dgx-h100", 2, {}, Collective.ALL_GATHER),
         ("@pcie-switch", 1, {}, ALL_REDUCE),
     ],
 )
@@ -63,6 +65,36 @@ def test_elsewhere_windows_change_nothing(name, nodes, changed, collective):
     assert not symmetric.may_run(replace(where, symmetric=True), collective)
     assert row(replace(where, symmetric=True), 1 << 26, collective) == row(where, 1 << 26, collective)
     assert symmetric.may_run(replace(plan("@dgx-h100"), symmetric=True, datatype="double"), Collective.ALL_GATHER)
+
+
+@pytest.mark.parametrize("datatype", ["f8e4m3", "bfloat16"])
+def test_sums_of_short_floats_have_a_kernel(datatype):
+    assert symmetric.may_run(replace(plan("@dgx-h100"), symmetric=True, datatype=datatype), ALL_REDUCE)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "release", "collective", "words"),
+    [
+        (1, (2, 28, 9), ALL_REDUCE, ""),
+        (1, (2, 26, 5), ALL_REDUCE, "before 2.27"),
+        (1, (2, 28, 9), Collective.BROADCAST, "no kernel of symmetric windows for this broadcast"),
+        (
+            2,
+            (2, 28, 9),
+            Collective.ALL_GATHER,
+            "over several nodes NCCL runs all_gather in symmetric windows as without",
+        ),
+        (2, (2, 30, 7), ALL_REDUCE, "over several nodes NCCL runs all_reduce in symmetric windows as without"),
+        (2, (2, 29, 2), Collective.ALL_GATHER, "GIN"),
+        (2, (2, 29, 3), Collective.REDUCE_SCATTER, "as without"),
+        (2, (2, 29, 7), Collective.REDUCE_SCATTER, "GIN"),
+    ],
+)
+def test_where_windows_change_nothing_the_forecast_says_so(nodes, release, collective, words):
+    where = replace(plan("@dgx-h100", nodes), release=release)
+    found = remarks(replace(where, symmetric=True), collective)
+    assert [words in one for one in found] == [True] * bool(words)
+    assert remarks(where, collective) == ()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
 from railgauge.topo.jobs.judge.curve import Sized, apart, large
 from railgauge.topo.jobs.judge.forecasts import Forecasts
 from railgauge.topo.jobs.judge.measured_run import NOTHING, MeasuredRun
-from railgauge.topo.jobs.judge.possible_causes import PossibleCause
+from railgauge.topo.jobs.judge.possible_causes import STAGED, PossibleCause
+from railgauge.topo.predict.staging import staged
 
 FITS = 0.35
 """log2 of a ratio: a cause explains a curve to 27 %; forecasts of healthy machines are no nearer to all that is
@@ -84,8 +85,10 @@ def fitting(
     best = min((one.apart for one in found), default=0.0)
     most = min(FITS if best <= FITS else LOOSELY, BETTER * healthy, max(NEAR * best, best + 0.05))
     named = [one for one in found if one.apart <= most] + _slow_rank(curve, forecasts.healthy(run))
-    named = sorted(named, key=_order)[:MOST]
-    return named or [FittingCause(one, math.inf, {}) for one in _where_nothing_fits(curve, run, forecasts)]
+    named = sorted(named, key=_order)
+    if staged(forecasts.plan(run)):
+        named.insert(0, FittingCause(STAGED, math.inf, {}))
+    return named[:MOST] or [FittingCause(one, math.inf, {}) for one in _where_nothing_fits(curve, run, forecasts)]
 
 
 def _order(one: FittingCause) -> float:

@@ -12,7 +12,7 @@ from railgauge.topo.errors import Error
 from railgauge.topo.jobs.judge.job_fabric import JobFabric
 from railgauge.topo.jobs.judge.measured_run import MeasuredRun
 from railgauge.topo.jobs.judge.plans import Plans
-from railgauge.topo.jobs.judge.possible_causes import OTHER_NUMA, PossibleCause, variants
+from railgauge.topo.jobs.judge.possible_causes import OTHER_NUMA, PossibleCause, shares, variants
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.crossed import crossed
@@ -72,6 +72,8 @@ class Forecasts:
         far = crossed(self.plan(run)) if run.nodes > 1 else None
         if far is not None:
             found.append((OTHER_NUMA, run.predicted_by(far)))
+        for cause, share in shares(self.plan(run)):
+            found.append((cause, {size: share * by for size, by in self.healthy(run).items()}))
         with suppress(Error):
             found.extend(self._of_fabric(run))
         return tuple(found)

@@ -20,6 +20,7 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.steering import MEANING
 from railgauge.topo.predict.comparison import size_text
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.remarks import remarks
 
 GOOD, AWFUL = 0.75, 1 / 3
 """Shares of the forecast: below the first a figure is low, below the second a part of it is not used at all."""
@@ -27,6 +28,8 @@ CLEAR = 0.87
 """From here on no cause is looked for: healthy InfiniBand and RoCE that is published is not below."""
 HALF = 0.5
 """The share that most sizes from 1 MiB on have to reach where only the largest are good."""
+CHOSEN = ("NCCL_CTA_POLICY",)
+"""Settings that say what ran: the forecast assumes them, they are no fault."""
 ABOVE = 1.1
 """Times the bound that no measurement of this machine reaches: clocks and packets allow a few per cent."""
 
@@ -54,19 +57,22 @@ def judge(
     forecast, bound, why = None, None, why_no_machine
     causes: tuple[FittingCause, ...] = ()
     network = ""
+    known: tuple[str, ...] = ()
     if machine is not None and not machine.system.gpus:
         machine, why = None, "the machine has no GPUs"
     if table.collective is None:
         why = "the table does not say between which devices, or of which collective"
     if curve and machine is not None and table.collective is not None:
         try:
+            had = machine.settings if in_force is None else in_force
+            settings = {**{name: had[name] for name in CHOSEN if name in had}, **settings}
             run = run_of(table, table.collective, curve, machine, nodes, settings)
             check_same(table, machine, run.nodes)
             forecasts = (forecasts or Forecasts(machine)).without(unused_gpus(machine, table, run.nodes))
             forecast = dict(forecasts.healthy(run))
+            known = remarks(forecasts.plan(run), run.collective)
             bound = forecasts.bound(run)
             if (share := _share(curve, forecast)) < CLEAR:
-                had = machine.settings if in_force is None else in_force
                 search = fitting if share < GOOD else clearly_fitting
                 causes = tuple(search(curve, run, forecasts, _steering(had, settings)))
                 network = _network(forecasts.plan(run), run.collective, reached(curve))
@@ -81,6 +87,7 @@ def judge(
         causes=causes,
         departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
         why_no_forecast="" if forecast else why,
+        remarks=known,
         findings=tuple(_findings(table, curve, forecast, bound, causes, network, why)),
     )
 
@@ -160,6 +167,6 @@ def _number(
         level = Level.WARN
         message += f", but below half of it from {size_text(before[0].size)} to {size_text(before[-1].size)}"
     if causes:
-        how = "it fits" if all(one.gb_per_s for one in causes) else "often"
+        how = "it fits" if all(one.gb_per_s or one.cause.seen for one in causes) else "often"
         message += f"; {how}: " + "; or ".join(one.cause.what for one in causes)
     return NUMBER_LOW.finding(level, subject(table), message, evidence=evidence)

@@ -15,6 +15,7 @@ class JudgedTable:
     """Bandwidths in GB/s of bus bandwidth, by size in bytes. `forecast` and `bound` are None without a machine.
 
     reached: the figure of the largest sizes. departs: sizes that are below the forecast by more than a quarter.
+    remarks: on the forecast.
     """
 
     table: MeasuredTable
@@ -25,6 +26,7 @@ class JudgedTable:
     causes: tuple[FittingCause, ...]
     departs: tuple[int, ...]
     why_no_forecast: str
+    remarks: tuple[str, ...] = ()
     findings: tuple[Finding, ...]
 
     @property

@@ -75,12 +75,13 @@ def run_of(
     """The run of a table of a collective on `nodes` equal machines; 0 takes what the table says of hosts or ranks."""
     gpus = max(1, len(machine.topology.gpus))
     kinds = {(row.dtype, row.redop) for row in table.rows if row.dtype}
+    asked = {"NCCL_CTA_POLICY": "2"} if table.zero_cta else {}
     datatype, redop = kinds.pop() if len(kinds) == 1 else (FLOAT, "")
     return MeasuredRun(
         collective=collective,
         sizes=tuple(one.size for one in curve),
         nodes=nodes or table.nodes or max(1, table.ranks // gpus),
-        settings=tuple(sorted(settings.items())),
+        settings=tuple(sorted({**asked, **settings}.items())),
         per_thread=table.per_thread or 1,
         release=_release(table.library),
         datatype=datatype,

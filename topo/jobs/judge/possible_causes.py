@@ -9,15 +9,17 @@ from typing import NamedTuple
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
-from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.cards.parts import FEWER_CHANNELS
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING
 from railgauge.topo.findings.cards.settings import NCCL_SETTING_HARMFUL
+from railgauge.topo.findings.cards.topology_file import VM_FLAT_TOPOLOGY
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.predict.plan import NodePlan
+from railgauge.topo.predict.staging import needs_host
 
 CHANNELS = (1, 2, 4, 8)
 
@@ -35,6 +37,26 @@ class PossibleCause(NamedTuple):
     seen: bool = False
 
 
+STAGED = PossibleCause(
+    "data passes host memory: the machine has a VM's flat PCI tree, so that NCCL uses no GPUDirect RDMA or P2P",
+    VM_FLAT_TOPOLOGY.id,
+    "railgauge check; NCCL_DEBUG=INFO, then railgauge log explain: via NET/IB without GDRDMA, via SHM",
+    seen=True,
+)
+BOUND = PossibleCause(
+    "processes are bound to cores of another NUMA node, or several to one (mpirun binds each to a core)",
+    NUMA_MISBOUND.id,
+    "taskset -cp PID of each rank; mpirun --report-bindings",
+    True,
+)
+BOUND_REACHES = 0.37
+"""Share of the healthy forecast that is left where threads or buffers of the host take part: 15.2 of 41.6 GB/s between
+two nodes of 4 GH200 with all ranks on the cores of the first of four sockets (uccl#956). That is not NCCL: threads that
+drive RDMA as its proxies do; another phase there kept 0.76, which the error of forecasts hides. Copies alone between
+host and GPU kept 0.31, 3.8 of 12.2 GB/s (gearshifft#82). No published table of NCCL has both bindings. NCCL takes of a
+process's cores those next to the GPU, and leaves it on the others if there are none (`ncclTopoGetCpuAffinity` of
+src/graph/topo.cc). Over NVLink alone the host takes no part.
+"""
 OTHER_NUMA = PossibleCause(
     "GPUs send by NICs of another NUMA node (NCCL_IB_HCA, or a VM hides the nodes)",
     "",
@@ -60,6 +82,12 @@ def variants(
     for cause, sets, drops in _edits(machine, plan):
         with suppress(Error):
             yield cause, replace(machine, topology=edited(machine.running, sets, drops)), {}
+
+
+def shares(plan: NodePlan) -> Iterator[tuple[PossibleCause, float]]:
+    """Each cause whose cost is known from published cases alone, with the share of the healthy forecast it leaves."""
+    if needs_host(plan):
+        yield BOUND, BOUND_REACHES
 
 
 def _settings(nodes: int) -> Iterator[tuple[PossibleCause, dict[str, str]]]:

@@ -11,8 +11,9 @@ from railgauge.topo.jobs.recordings.aligned import Aligned
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.operations import RankOperations
 from railgauge.topo.jobs.recordings.recording import Array
-from railgauge.topo.jobs.traces.names import DTYPE_BYTES, Message, NoData, collective_of, dtype_of
+from railgauge.topo.jobs.traces.names import Message, NoData, collective_of, dtype_of
 from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.values.dtype_bytes import DTYPE_BYTES
 
 WHOLE = ("AllReduce", "Broadcast", "Reduce", "Send", "Recv")
 """Operations of which NCCL's count is that of all elements; others count those of one rank for one other."""

@@ -56,6 +56,7 @@ class DraftTable:
     devices: list[RankDevice] = field(default_factory=list)
     per_thread: int | None = None
     symmetric: bool = False
+    zero_cta: bool = False
     iterations: int | None = None
     warmup: int | None = None
     checked: bool | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from railgauge.topo.jobs.tables.documents import figure
 from railgauge.topo.jobs.tables.draft import MOST_DEVICES, MOST_ROWS, Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.nccl_columns import INTEGER
-from railgauge.topo.jobs.tables.nccl_command import is_symmetric
+from railgauge.topo.jobs.tables.nccl_command import command_line
 from railgauge.topo.jobs.tables.nccl_release import release_of_code
 from railgauge.topo.jobs.tables.table import MeasuredTable, Measurement, Program, RankDevice, TableRow
 
@@ -82,7 +82,8 @@ def _describe(table: DraftTable, document: Mapping[str, Any], config: Mapping[st
     args = document.get("args")
     command = str(args[0]) if isinstance(args, list) and args else ""
     table.test = command.rpartition("/")[2][:LONGEST]
-    table.symmetric = isinstance(args, list) and is_symmetric(" ".join(map(str, args[:MOST_ARGUMENTS])))
+    if isinstance(args, list):
+        table.symmetric, table.zero_cta = command_line(" ".join(map(str, args[:MOST_ARGUMENTS])))
     table.collective = collective_named(table.test)
     table.library = release_of_code(_whole(document.get("nccl_version")))
     table.per_thread = _whole(config.get("ngpus"))

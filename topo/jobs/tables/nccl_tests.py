@@ -12,7 +12,7 @@ from railgauge.topo.jobs.tables.devices import DEVICE, Devices
 from railgauge.topo.jobs.tables.draft import Drafts, DraftTable, collective_named
 from railgauge.topo.jobs.tables.inferred import inferred_collective
 from railgauge.topo.jobs.tables.nccl_columns import RowReader, columns_of, finite
-from railgauge.topo.jobs.tables.nccl_command import is_symmetric
+from railgauge.topo.jobs.tables.nccl_command import CommandLine, command_line
 from railgauge.topo.jobs.tables.nccl_release import release_of_code
 from railgauge.topo.jobs.tables.table import MeasuredTable, Program
 from railgauge.topo.jobs.tables.text_line import TextLine
@@ -78,7 +78,7 @@ class NcclTestsReader:
         self._drafts = Drafts(Program.NCCL_TESTS)
         self._streams: dict[str, _Stream] = {}
         self._new = _Stream()
-        self._command, self._command_line, self._symmetric = "", -NEAR, False
+        self._command, self._command_line, self._said = "", -NEAR, CommandLine()
 
     def tables(self) -> list[MeasuredTable]:
         """Those that have rows."""
@@ -112,7 +112,8 @@ class NcclTestsReader:
             stream.table, stream.devices = self._drafts.begin(number), Devices()
             self._remember(stream)
             if number - self._command_line < NEAR:
-                stream.table.test, stream.table.symmetric = self._command, self._symmetric
+                stream.table.test = self._command
+                stream.table.symmetric, stream.table.zero_cta = self._said
         stream.part = part
         return stream.table
 
@@ -146,7 +147,7 @@ class NcclTestsReader:
                 stream.table.library = found[1]
         elif found := COMMAND.search(text):
             self._command, self._command_line = found[1], number
-            self._symmetric = is_symmetric(text[found.end() :])
+            self._said = command_line(text[found.end() :])
 
     def _device(self, stream: _Stream, found: re.Match[str], number: int) -> None:
         """A rank of "Using devices"."""

@@ -88,6 +88,8 @@ class MeasuredTable:
     """GPUs that one thread drives (nccl-tests -g)."""
     symmetric: bool = False
     """Whether the buffers are in symmetric windows (nccl-tests -R 2), where the command line is known."""
+    zero_cta: bool = False
+    """Whether copy engines were to move the data (nccl-tests -x 2), where the command line is known."""
     iterations: int | None = None
     warmup: int | None = None
     checked: bool | None = None

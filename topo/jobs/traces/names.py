@@ -8,6 +8,7 @@ all_gather_into_tensor_coalesced, all_to_allv (PyTorch, PARAM). Without undersco
 from enum import StrEnum
 
 from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.values.dtype_bytes import DTYPE_BYTES
 
 
 class Message(StrEnum):
@@ -62,21 +63,6 @@ DTYPES = {
     "complexdouble": "double",
 }
 """Names of PyTorch (Float, BFloat16), NumPy and PARAM, in lower case, where nccl-tests has another."""
-DTYPE_BYTES = {
-    "half": 2,
-    "bfloat16": 2,
-    "float": 4,
-    "double": 8,
-    "int8": 1,
-    "uint8": 1,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "f8e4m3": 1,
-    "f8e5m2": 1,
-}
-"""By nccl-tests' name of a type, the bytes of an element."""
 PAIRS = ("complexfloat", "complexdouble")
 """Types of which an element is two of NCCL's."""
 

@@ -4,8 +4,8 @@
 from dataclasses import dataclass, field
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.jobs.traces.names import DTYPE_BYTES
 from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.values.dtype_bytes import DTYPE_BYTES
 
 MOST_OPERATIONS = 1 << 20
 """Of all files together."""

@@ -3,7 +3,7 @@
 
 NCCL's parameters: NCCL_CROSS_NIC (`ncclParamCrossNic`), NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS with their older
 names (`ncclMinNchannels`, `ncclMaxNchannels` of src/graph/connect.cc, 2.30), NCCL_NVLS_ENABLE, NCCL_COLLNET_ENABLE and
-NCCL_PAT_ENABLE, which steer the choice of an algorithm, and NCCL_MNNVL_ENABLE.
+NCCL_PAT_ENABLE, which steer the choice of an algorithm, NCCL_MNNVL_ENABLE, and NCCL_CTA_POLICY.
 """
 
 from collections.abc import Mapping
@@ -28,6 +28,7 @@ MEANING = levels.MEANING | {
     "NCCL_COLLNET_ENABLE": "1: the network reduces (CollNet), through a plugin such as SHARP's",
     "NCCL_PAT_ENABLE": "0: no PAT; 1: PAT; 2: PAT with one rank a node",
     "NCCL_MNNVL_ENABLE": "0: nodes of one NVLink domain are several; else one",
+    "NCCL_CTA_POLICY": "ZERO or 2: copy engines move what symmetric windows hold, where they can (NCCL 2.28 on)",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
     "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
 }
@@ -39,7 +40,7 @@ class Steering:
 
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
     nvls, collnet, mnnvl: whether NVLink multicast, a network that reduces, and NVLinks between nodes may be used. pat:
-    0, 1 or 2 as in MEANING.
+    0, 1 or 2 as in MEANING. zero_cta: whether copy engines are to move data instead of thread blocks.
     """
 
     levels: Levels = field(default_factory=Levels)
@@ -50,6 +51,7 @@ class Steering:
     collnet: bool = False
     pat: int = PAT_IF_ALONE
     mnnvl: bool = True
+    zero_cta: bool = False
 
 
 def read_steering(settings: Mapping[str, str]) -> Steering:
@@ -65,7 +67,13 @@ def read_steering(settings: Mapping[str, str]) -> Steering:
         collnet=parameter(settings, "NCCL_COLLNET_ENABLE", 0) == 1,
         pat=parameter(settings, "NCCL_PAT_ENABLE", PAT_IF_ALONE),
         mnnvl=parameter(settings, "NCCL_MNNVL_ENABLE", 1) != 0,
+        zero_cta=_zero_cta(settings.get("NCCL_CTA_POLICY", "")),
     )
+
+
+def _zero_cta(policy: str) -> bool:
+    """NCCL_CTA_POLICY: a digit, or words joined by | (`getEnvCtaPolicyOnce` of src/init.cc)."""
+    return policy[0] == "2" if policy[:1].isdigit() else "ZERO" in policy.upper().split("|")
 
 
 def _cross_nic(settings: Mapping[str, str]) -> int:

@@ -19,7 +19,7 @@ from railgauge.topo.predict.crossed import crossed
 
 C = Collective.ALL_REDUCE
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-1v", "pcie-switch", "h200nvl")
-NAMES = (*MACHINES, "pcie-no-switch", "h200x4")
+NAMES = (*MACHINES, "pcie-no-switch", "h200x4", "vm-flat")
 
 
 @cache
@@ -154,6 +154,37 @@ def test_a_table_of_symmetric_windows_is_judged_by_their_forecast():
     table = replace(table, symmetric=True)
     judged = judge(table, machine, settings={"NCCL_NVLS_ENABLE": "0"})
     assert levels(judged) == {"number-low": Level.PASS}
+
+
+@pytest.mark.parametrize("how", ["arguments", "settings", "in force"])
+def test_a_table_by_copy_engines_is_unknown(how):
+    machine, policy = named("dgx-h100"), {"NCCL_CTA_POLICY": "ZERO"}
+    table = table_of(curve_of(machine, 1, Collective.ALL_TO_ALL), machine, 1, Collective.ALL_TO_ALL)
+    table = replace(table, symmetric=True, library="2.28.9", zero_cta=how == "arguments")
+    options = {"settings": {"settings": policy}, "in force": {"in_force": policy}}.get(how, {})
+    judged = judge(table, machine, **options)
+    assert levels(judged) == {"number-low": Level.UNKNOWN}
+    assert "copy engines" in judged.findings[0].message
+    assert levels(judge(replace(table, symmetric=False), machine, **options)) == {"number-low": Level.PASS}
+
+
+def test_processes_that_are_bound_elsewhere_are_a_cause_where_the_host_takes_part():
+    for name, nodes, found in (("dgx-h100", 2, True), ("dgx-h100", 1, False)):
+        machine = named(name)
+        for share in (0.37, 0.33):
+            judged = judge(table_of(curve_of(machine, nodes, C, share=share), machine, nodes, C), machine)
+            assert ("numa-misbound" in [one.cause.id for one in judged.causes]) is found
+
+
+def test_a_flat_vm_is_named_first_and_its_forecast_is_an_upper_bound():
+    """Two VMs with a flat PCI tree (nccl-tests#256) beside such a machine."""
+    machine = named("vm-flat")
+    judged = judge(table_of({32 << 20: 2.95, 864 << 20: 50.92, 7776 << 20: 54.97}, machine, 2, C), machine)
+    assert judged.causes[0].cause.id == "vm-flat-topology"
+    assert "it fits: data passes host memory" in judged.findings[-1].message
+    assert "upper bound" in judged.remarks[0]
+    whole = judge(table_of(curve_of(machine, 1, C), machine, 1, C), machine)
+    assert (levels(whole), whole.remarks) == ({"number-low": Level.PASS}, ())
 
 
 @pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100"])

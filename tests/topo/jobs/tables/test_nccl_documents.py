@@ -41,6 +41,7 @@ def test_run():
 def test_the_arguments_tell_symmetric_windows():
     assert not one(json.dumps(RUN)).symmetric
     assert one(json.dumps(RUN | {"args": ["./all_reduce_perf", "-R", "2"]})).symmetric
+    assert one(json.dumps(RUN | {"args": ["./alltoall_perf", "-R", "2", "-x", "2"]})).zero_cta
     assert not one(json.dumps(RUN | {"args": "-R 2"})).symmetric
 
 

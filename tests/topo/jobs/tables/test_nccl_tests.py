@@ -186,18 +186,21 @@ def test_command_above_its_table():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "symmetric"),
+    ("arguments", "symmetric", "zero_cta"),
     [
-        ("-b 8 -R 2 -e 1G", True),
-        ("-R2", True),
-        ("--local_register=2", True),
-        ("-R 1", False),
-        ("-R 22", False),
-        ("", False),
+        ("-b 8 -R 2 -e 1G", True, False),
+        ("-R2", True, False),
+        ("--local_register=2", True, False),
+        ("-R 2 -x 2", True, True),
+        ("--cta_policy 2", False, True),
+        ("-R 1 -x 1", False, False),
+        ("-R 22 -x 20", False, False),
+        ("", False, False),
     ],
 )
-def test_the_command_tells_symmetric_windows(arguments, symmetric):
-    assert one(f"$ mpirun -np 8 ./build/all_reduce_perf {arguments}\n{OLD}").symmetric is symmetric
+def test_the_command_tells_symmetric_windows_and_copy_engines(arguments, symmetric, zero_cta):
+    table = one(f"$ mpirun -np 8 -x 2 ./build/all_reduce_perf {arguments}\n{OLD}")
+    assert (table.symmetric, table.zero_cta) == (symmetric, zero_cta)
 
 
 def test_groups_beside_each_other():
