@@ -48,8 +48,8 @@ NIC_LOST = Card(
     about=(
         "A NIC whose driver failed, or that is not found at boot, takes its rail with it, and NCCL uses what is left "
         "without a word. Signs of it: a NIC on PCI without the RDMA device that others of the model have, an RDMA "
-        "device whose PCI function is gone, fewer ports than other cards of the model have, a switch with a GPU and "
-        "without the NIC of its siblings."
+        "device whose PCI function or whose files are gone, fewer ports than other cards of the model have, a switch "
+        "with a GPU and without the NIC of its siblings."
     ),
     effect="one rail less: rings through its GPUs use the NIC of another GPU",
     remedy=(

@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.agreement import SIDES
+from railgauge.topo.jobs.hang.hold import WATCHDOG as SOURCE
 from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track, named
 from railgauge.topo.jobs.logs.line import COLOURS
 from railgauge.topo.values.printable import one_line
 
-SOURCE = "watchdog"
 WORLD = "default_pg"
 """What PyTorch says of the group of all ranks."""
 UNNAMED = "without a name"

@@ -162,13 +162,21 @@ def test_the_last_line_alone_names_its_group():
 
 def test_ranks_of_a_group_without_a_name_count_from_0():
     """PyTorch 1.13 and older name no group; [Rank N] is the rank in it."""
-    said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, "
+    said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
     said += "OpType=ALLGATHER, Timeout(ms)=1800000) ran for 1804775 milliseconds before timing out.\n"
     scene = read("".join(said.format(r=rank) for rank in range(1, 8)))
     assert found(scene) == [("rank-missing", "FAIL")]
-    assert "rank 0 has not entered all_gather #1" in message(scene)
+    assert "rank 0 has not entered all_gather #7" in message(scene)
     in_job = read("".join(f"[rank{rank}]:{said.format(r=rank)}" for rank in range(1, 8)))
     assert found(in_job) == [("evidence-short", "UNKNOWN")]
+
+
+def test_a_first_operation_that_all_known_ranks_wait_in_blames_nobody():
+    """Nothing may get through: a rank whose lines were not pasted may wait in it too."""
+    scene = read("".join(LINES["2.6"].replace("41", "1").replace("40", "-1").format(r=r) + "\n" for r in (1, 2, 3)))
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert message(scene).endswith("no data from rank 0")
+    assert verdict(scene).is_stuck
 
 
 def test_a_watchdog_that_is_stuck_in_a_group_without_a_name():
