@@ -41,6 +41,8 @@ TELLING = (
 """Words of the lines that are read, several of each, since lines are wrapped: looked for as such in all of a log."""
 BEFORE, AFTER = 3, 6
 """Lines around one that tells something which may be parts of it."""
+NEAR = 100
+"""Groups count by themselves: numbers that differ by less than a hundredth are of one."""
 REST = 1 << 13
 """Bytes of a block that are read again with the next."""
 
@@ -145,6 +147,7 @@ class Watchdogs:
                 groups.setdefault((standing.stuck.number, standing.stuck.name), set()).add(group)
         for (rank, number), call in self._given_up.items():
             alike = groups.get((number, call.name), set())  # its line about the group is not there: that of others is
+            alike = alike or self._near(rank, number)
             key = (next(iter(alike)) if len(alike) == 1 else UNNAMED), rank
             self._standings.setdefault(key, _Standing(about=self._about(key[0]))).stuck = call
         for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
@@ -159,6 +162,12 @@ class Watchdogs:
         for comm in scene.communicators.values():
             if comm.about == WORLD and SOURCE in comm.sources and not comm.ranks:
                 comm.status |= dict.fromkeys((rank for rank in heard if rank not in comm.lane().tracks), Status.RUNNING)
+
+    def _near(self, rank: int, number: int) -> set[str]:
+        """The groups whose ranks stand so near by their numbers that this rank, not among them, is one more."""
+        named = [(group, one.enqueued) for (group, _), one in self._standings.items() if group != UNNAMED]
+        near = {group for group, enqueued in named if NEAR * abs(enqueued - number) < number}
+        return {group for group in near if (group, rank) not in self._standings}
 
     def _about(self, group: str) -> str:
         return next((one.about for (name, _), one in self._standings.items() if name == group), "")

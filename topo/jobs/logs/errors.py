@@ -189,7 +189,7 @@ def _meeting(log: Log) -> str:
     """By which interfaces hosts meet, where they have others as well."""
     ways = dict.fromkeys(way.partition(" ")[0] for way in log.bootstraps.values())
     names = (one.partition(":")[0] for kinds in log.devices.values() for one in kinds.get("Socket", ()))
-    others = [name for name in dict.fromkeys(names) if name not in ways]
+    others = [name for name in dict.fromkeys((*names, *log.interfaces)) if name not in ways]
     if not ways or not others:
         return ""
     return f"; ranks meet by {', '.join(ways)}, and there is {', '.join(others[:4])}: NCCL_SOCKET_IFNAME chooses"

@@ -179,6 +179,17 @@ def test_a_first_operation_that_all_known_ranks_wait_in_blames_nobody():
     assert verdict(scene).is_stuck
 
 
+def test_a_rank_without_its_line_about_the_group_stands_near_those_of_it():
+    """Where one rank is far along, and two others are in what it has left."""
+    lines = [LINES["2.2"].format(r=r).replace("=41", f"={n}") for r, n in ((0, 5324), (1, 5322), (2, 5322))]
+    lines += [LINES["2.6"].format(r=r).replace("41", "5322").replace("40", "5321") for r in (1, 2)]
+    scene = read("\n".join(lines).replace("work: 45", "work: 5322").replace("ALLREDUCE", "BROADCAST"))
+    assert stood(scene) == {0: 5324, 1: 5322, 2: 5322}
+    assert found(scene) == [("rank-stuck", "FAIL")]
+    far = read("\n".join(lines).replace("=5324", "=41"))
+    assert "no data from rank 0" in message(far)
+
+
 def test_a_watchdog_that_is_stuck_in_a_group_without_a_name():
     said = "[E930 15:23:00.0 ProcessGroupNCCL.cpp:1487] [PG ID 4 PG GUID  Rank {r}] ProcessGroupNCCL's watchdog got "
     scene = read("".join(said.format(r=rank) + "stuck for 10 seconds without making progress\n" for rank in (2, 0)))
