@@ -102,9 +102,9 @@ VERBS_DEVICE_MISSING = Card(
             "an RDMA device is there and cannot be opened or used",
         ),
         Pattern(
-            r"Failed to get IB devices list|^(?:.*: )?No IB devices found",
+            r"Failed to get IB devices list|^(?:.*: )?No IB devices found|sys files not found \(/sys/class/infiniband",
             FAIL,
-            "libibverbs gets no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
+            "there is no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
             "container has no /dev/infiniband",
         ),
     ),

@@ -85,7 +85,7 @@ AREAS = tuple(
             r"(?i)permission|denied|no such file|not found|librar|module|import|linked|\.so\b",
             "files, libraries and rights",
         ),
-        (r"(?i)slurm|srun|\bmpi|\bpmi|orte|prte|kube|\bpod\b|container", "the launcher or scheduler"),
+        (r"(?i)slurm|srun|\bmpi|\bpmi|\borte|\bprte|kube|\bpod\b|container", "the launcher or scheduler"),
     )
 )
 """What an error is about whose cause is not known, by its words."""

@@ -137,6 +137,22 @@ def test_a_desync_report_names_who_did_not_finish():
     assert message(scene).startswith("rank 47 is still in collective #41207 (process group of a desync report")
 
 
+def test_what_torchfrtrace_prints_names_the_ranks():
+    head = "group info: 0:default_pg\ncollective: nccl:all_reduce\n"
+    culprit = "Culprit rank {}; Error type: SIZE_OR_SYNTAX_MISMATCH, Expected input sizes: '[[4]]' is not '[[8]]'"
+    said = f"Collective 39 at entry 38 errors\n{head}error msg: {culprit.format(22)}, {culprit.format(110)}\n"
+    scene = read(said)
+    assert found(scene) == [("operation-mismatch", "FAIL")]
+    assert message(scene).startswith("ranks 22,110 called all_reduce #39 otherwise: SIZE_OR_SYNTAX_MISMATCH: Expected")
+    bare = read(said.replace(", Expected input sizes: '[[4]]' is not '[[8]]'", ""))
+    assert message(bare).startswith("ranks 22,110 called all_reduce #39 otherwise: SIZE_OR_SYNTAX_MISMATCH, says")
+    absent = read(f"Not all ranks joining collective 41 at entry 40\n{head}missing ranks: {{3, 5}}\n")
+    assert (found(absent), message(absent)[:43]) == (
+        [("rank-behind", "FAIL")],
+        "ranks 3,5 have not entered all_reduce #41, ",
+    )
+
+
 def test_ranks_whose_watchdog_gave_up_on_what_is_not_said():
     said = "[rank{r}]:[E103 21:39:09.6 x.cpp:744] [Rank {r}] Some NCCL operations have failed or timed out. Due to\n"
     scene = read("".join(said.format(r=rank) for rank in (0, 1)))
