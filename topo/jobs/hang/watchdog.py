@@ -31,6 +31,7 @@ MOST = 1 << 17
 """Ranks and groups that are kept of one job."""
 TELLING = (
     b"atchdog",
+    b"eartbeat monitor",
     b"OpType=",
     b"(ms)=",
     b"CCL work:",
@@ -74,6 +75,7 @@ SIGNALLED = _words(
     r"(?P<completed>-?\d{1,18})"
 )
 ASLEEP = _words(r"watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
+NO_HEARTBEAT = _words(r"Heartbeat monitor timed out|detected no heartbeat of its watchdog")
 GAVE_IN = _words(r"Some \w{1,16} operations have failed|To avoid data inconsistency|watchdog thread terminated")
 HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF](?:\d{3,4} | \w{1,64}\.cpp:))")
 """What begins a record, behind a line number at most."""
@@ -122,7 +124,7 @@ class Watchdogs:
     def __init__(self) -> None:
         self._standings: dict[tuple[str, int], _Standing] = {}  # by group and rank
         self._given_up: dict[tuple[int, int], Call] = {}  # by rank and number: its group comes later
-        self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat
+        self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat, 0 if unknown
         self._heard: dict[int, None] = {}
         self._of_groups = True  # all that spoke gave their rank in their group
         self._rest = b""
@@ -191,6 +193,7 @@ class Watchdogs:
             (GROUP, "completed", self._take_group),
             (SIGNALLED, "completed", self._take_signalled),
             (ASLEEP, "seconds", self._take_asleep),
+            (NO_HEARTBEAT, 0, self._take_no_heartbeat),
             (GAVE_IN, 0, self._take_heard),
         ):
             for found in pattern.finditer(text):
@@ -231,6 +234,10 @@ class Watchdogs:
     def _take_asleep(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._asleep) < MOST:
             self._asleep[who.rank] = int(found["seconds"])
+
+    def _take_no_heartbeat(self, text: str, found: re.Match[str], who: _Who) -> None:
+        if len(self._asleep) < MOST:
+            self._asleep.setdefault(who.rank, 0)
 
     def _take_heard(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._heard) < MOST:

@@ -29,7 +29,7 @@ OTHER = re.compile(
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
     r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
     r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: +\S|[Cc]rashed|[Uu]nhandled exception|\bhas failed\b"
-    r"|[Uu]nable to (?:connect|run|launch)|\bCuda failure '"
+    r"|[Uu]nable to (?:connect|run|launch)|\bCuda failure '|\[(?:CUDA|NVML)_ERROR_[A-Z_]+\]"
 )
 OWN = re.compile(r"(?:^|[\]:|>)] )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
 TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")

@@ -309,3 +309,9 @@ def test_a_table_of_nics_tells_ports_and_links():
     assert (second.ports[0].rate_gbps, second.ports[0].link_layer) == (100.0, "Ethernet")
     (narrow,) = [one for one in check(machine(texts.NIC_TABLE), RULES) if one.id == "pcie-link-degraded"]
     assert narrow.subject == "000a:11:00.0"
+
+
+def test_a_fabric_that_is_completed_with_an_error_is_not_ready():
+    assert "FAIL" not in levels(texts.SMI_Q.replace("In Progress", "Completed"))["fabric-not-ready"]
+    failed = texts.SMI_Q.replace("In Progress", "Completed").replace(": Success", ": Unknown Error")
+    assert "FAIL" in levels(failed)["fabric-not-ready"]

@@ -105,6 +105,16 @@ def test_a_watchdog_that_itself_is_stuck():
     assert message(scene) == "the watchdog thread of ranks 3,7 made no progress for 480 s"
 
 
+def test_heartbeats_that_fail_name_the_ranks_too():
+    scene = read(
+        "[rank0]:[E1019 01:04:03.3 x.cpp:1413] [PG 3 Rank 0] Heartbeat monitor timed out! Process will be terminated\n"
+        "[rank7]:[E1019 01:04:03.3 x.cpp:1375] [PG 3 Rank 7] First PG on this rank that detected no heartbeat of its "
+        "watchdog.\n"
+    )
+    assert found(scene) == [("watchdog-stuck", "FAIL")]
+    assert message(scene) == "the watchdog thread of ranks 0,7 made no progress"
+
+
 @pytest.mark.parametrize("late", ["Rank 3", "Ranks 3, 5"])
 def test_who_did_not_come_to_a_barrier_of_gloo(late):
     scene = read(f"RuntimeError: [Rank 0]: {late} failed to pass monitoredBarrier in 30000 ms\n")
