@@ -13,6 +13,7 @@ from railgauge.topo.facts.pasted.devices import gpu_functions, identify
 from railgauge.topo.facts.pasted.host import PastedFunction, PastedHost
 from railgauge.topo.facts.pasted.nic_files import interface_facts, nic_files, verbs_facts
 from railgauge.topo.facts.pasted.placement import ASSUMED, assumed_bus_id, is_gpu, place
+from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.facts.sources.sysfs_numa import NODES
 from railgauge.topo.values.busid import is_bus_id
 from railgauge.topo.values.cpuset import from_list, to_mask
@@ -57,6 +58,7 @@ def build(host: PastedHost) -> Capture:
         "host": host.files.get("/proc/sys/kernel/hostname", ""),
         "pasted": host.tools,
         "assumed": list(dict.fromkeys(host.assumed)),
+        "absent": [f"{INFINIBAND}/{name}" for name, device in host.rdma.items() if device.gone],
     }
     return Capture(manifest=manifest, texts=files.texts, links=files.links, facts={**missing, **facts})
 

@@ -50,12 +50,16 @@ class PastedPort:
 
 @dataclass(slots=True, kw_only=True)
 class PastedRdma:
-    """One RDMA device: files of its folder in sysfs by name, ports by number, libibverbs' answers by name."""
+    """One RDMA device: files of its folder in sysfs by name, ports by number, libibverbs' answers by name.
+
+    gone: it is listed, and cannot be read.
+    """
 
     bus_id: str | None = None
     files: dict[str, str] = field(default_factory=dict)
     ports: dict[int, PastedPort] = field(default_factory=dict)
     verbs: dict[str, int] = field(default_factory=dict)
+    gone: bool = False
 
     def port(self, number: int) -> PastedPort:
         """The port of that number, added if it is new."""

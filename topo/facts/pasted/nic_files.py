@@ -13,6 +13,7 @@ from railgauge.topo.facts.sources.sysfs_net import CLASS as NET
 ADAPTER = "1: CA"
 ROCE = "RoCE v2"
 VIRTUAL = "/sys/devices/virtual/net"
+GONE = "/sys/devices/gone"
 FILES = {"operstate": "operstate", "mtu": "mtu", "mac": "address", "index": "ifindex", "type": "type"}
 """Files of an interface's folder by what is known of it."""
 
@@ -20,6 +21,9 @@ FILES = {"operstate": "operstate", "mtu": "mtu", "mac": "address", "index": "ifi
 def nic_files(host: PastedHost, paths: Mapping[str, str], files: Files) -> None:
     """All of them; `paths`: where PCI functions are, by bus id. A device that is nowhere stands in its class alone."""
     for name, device in host.rdma.items():
+        if device.gone:
+            files.link(f"{INFINIBAND}/{name}", GONE)
+            continue
         path = paths.get(device.bus_id or "")
         folder = f"{path}/infiniband/{name}" if path else f"{INFINIBAND}/{name}"
         files.folder(folder, {"node_type": ADAPTER, **device.files})

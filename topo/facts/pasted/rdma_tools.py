@@ -12,6 +12,7 @@ from railgauge.topo.values.busid import is_bus_id
 
 NAME = r"[\w.:-]{1,63}"
 IBSTAT = re.compile(rf"\s*CA '({NAME})'")
+IBSTAT_GONE = re.compile(rf"ibpanic: .*\bIB device '({NAME})' failed: No such")
 IBSTATUS = re.compile(rf"\s*Infiniband device '({NAME})' port (\d{{1,3}}) status:")
 DEVINFO = re.compile(rf"\s*hca_id:\s*({NAME})")
 IBSTAT_PORT = re.compile(r"\s*Port (\d{1,3}):\s*$")
@@ -50,11 +51,13 @@ NO_VALUE = re.compile(r"\.{2,}|N/?A|-|\(null\)|", re.IGNORECASE)
 
 
 def read_ibstat(text: str, host: PastedHost) -> str:
-    """`ibstat`; a run that broke off counts up to there."""
+    """`ibstat`; a run that broke off counts up to there, and names the device that is gone."""
     device, port, found = PastedRdma(), 0, False
     for line in text.splitlines():
         if start := IBSTAT.match(line):
             device, port, found = host.device(start[1]), 0, True
+        elif start := IBSTAT_GONE.match(line):
+            host.device(start[1]).gone = found = True
         elif not found:
             continue
         elif start := IBSTAT_PORT.match(line):

@@ -10,6 +10,7 @@ from railgauge.topo.facts.pasted import (
     ip_addr,
     lspci,
     lspci_tree,
+    nic_table,
     rdma_tools,
     smi_links,
     smi_matrix,
@@ -26,7 +27,7 @@ LARGEST = 64 << 20
 """Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
 KINDS = (
     "nvidia-smi (also topo -m, topo -p2p, -q, -L, nvlink -s), lspci (-vvv, -nn, -tv), hwloc (XML), ibstat, ibstatus, "
-    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, ip -j addr, dmesg"
+    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, a table of NICs, ip -j addr, dmesg"
 )
 
 
@@ -63,6 +64,7 @@ READERS: tuple[Read, ...] = (
     rdma_tools.read_show_gids,
     rdma_tools.read_ibv_devices,
     rdma_tools.read_ibdev2netdev,
+    nic_table.read,
     ip_addr.read,
 )
 

@@ -138,7 +138,7 @@ def _fabric(fields: Fields) -> dict[str, Any] | None:
     words = [1 if ill in BAD else 2 if ill not in (None, "N/A") else 0 for ill in ills]
     return {
         "state": state,
-        "status": 0 if status == "Success" else None if status in NO_VALUE else 999,  # NVML_ERROR_UNKNOWN
+        "status": 0 if status == "Success" else None if status in ("", "N/A") else 999,  # NVML_ERROR_UNKNOWN
         "clique": _number(fields, "Fabric/CliqueId"),
         "cluster": (_value(fields, "Fabric/ClusterUUID") or "").replace("-", "") or None,
         "health": sum(word << 2 * bit for bit, word in enumerate(words)) if any(words) else None,

@@ -107,11 +107,13 @@ class RdmaDevice:
     is no PCI function. carrier_bus_id is then the PCI function below its network interface. physfn is the physical
     function of a virtual one. virtual says that it is software over a network interface (Soft-RoCE), no hardware.
     Not placed is a device of a tree without the kernel's links: what is behind it is unknown, rather than missing.
+    gone: it is listed, and its folder is no more there.
     """
 
     name: str
     virtual: bool = False
     placed: bool = True
+    gone: bool = False
     path: str | None = None
     bus_id: str | None = None
     carrier_bus_id: str | None = None
@@ -166,6 +168,7 @@ def _device(reader: Reader, name: str, gids: bool) -> RdmaDevice:
         name=name,
         virtual=(reader.realpath(folder) or "").startswith(VIRTUAL),
         placed=is_placed(reader, folder),
+        gone=reader.realpath(folder) is None and reader.knows(folder),
         path=path,
         bus_id=bus_id,
         carrier_bus_id=None if bus_id else _carrier(reader, name, ports),

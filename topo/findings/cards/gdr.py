@@ -78,10 +78,11 @@ PEERMEM_MISSING = Card(
     patterns=(
         Pattern(
             r"could not insert 'nvidia_peermem'|allocate MR /|ERRNO: Bad address|Couldn't allocate MR$"
-            r"|ibv_reg_mr\w* failed.*Bad address|nvidia_peermem detected. Skipping|nv_peer_mem, or nvidia_peermem"
-            r"|without nvidia[-_]peermem|egister memory\b.*Bad address",
+            r"|ibv_(?:exp_)?reg_mr\w*(?:\(.{0,200}\))? failed.*Bad address|nvidia_peermem detected. Skipping"
+            r"|nv_peer_mem, or nvidia_peermem|without nvidia[-_]peermem|egister memory\b.*Bad address"
+            r"|failed to register address \S+ mem_type bit 0x[248]|RegisterRdmaMemoryRegion failed",
             FAIL,
-            "a NIC cannot register GPU memory: nvidia_peermem is not loaded",
+            "a NIC cannot register GPU memory: nvidia_peermem (of AMD's GPUs amdgpu_peermem) is not loaded",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1537", "https://github.com/NVIDIA/gpu-operator/issues/2868"),

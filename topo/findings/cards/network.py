@@ -98,6 +98,12 @@ SOCKET_IFNAME_NOMATCH = Card(
             "NCCL finds no interface to connect to the other ranks",
         ),
         Pattern(
+            r"Unable to find address for: \S",
+            FAIL,
+            "GLOO_SOCKET_IFNAME names no interface of this host: it takes names as they are, and no ^ of what to leave "
+            "out",
+        ),
+        Pattern(
             r"\bbind\b.*Cannot assign requested address",
             FAIL,
             "the address that a rank chose for itself is not one of its host's interfaces",

@@ -136,9 +136,9 @@ UCX_FAILED = Card(
     shows=("ib_iface.c:900 UCX  ERROR ibv_create_srq() failed: Invalid argument",),
     patterns=(
         Pattern(
-            r"UCX  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))",
+            r"(?:UCX|\bUCC|\bTL_[A-Z]+)  ?(?:ERROR|FATAL|WARN .*(?:fail|rror|[Uu]nable|nvalid))",
             FAIL,
-            "UCX reports an error: the line has its reason",
+            "UCX, or UCC above it, reports an error: the line has its reason",
             general=1,
         ),
     ),

@@ -48,8 +48,8 @@ NIC_LOST = Card(
     about=(
         "A NIC whose driver failed, or that is not found at boot, takes its rail with it, and NCCL uses what is left "
         "without a word. Signs of it: a NIC on PCI without the RDMA device that others of the model have, an RDMA "
-        "device whose PCI function is gone, fewer ports than other cards of the model have, a switch with a GPU and "
-        "without the NIC of its siblings."
+        "device whose PCI function or whose files are gone, fewer ports than other cards of the model have, a switch "
+        "with a GPU and without the NIC of its siblings."
     ),
     effect="one rail less: rings through its GPUs use the NIC of another GPU",
     remedy=(
@@ -102,9 +102,9 @@ VERBS_DEVICE_MISSING = Card(
             "an RDMA device is there and cannot be opened or used",
         ),
         Pattern(
-            r"Failed to get IB devices list|^(?:.*: )?No IB devices found",
+            r"Failed to get IB devices list|^(?:.*: )?No IB devices found|sys files not found \(/sys/class/infiniband",
             FAIL,
-            "libibverbs gets no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
+            "there is no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
             "container has no /dev/infiniband",
         ),
     ),

@@ -16,6 +16,12 @@ from railgauge.topo.machine import Machine
 
 def _check(machine: Machine) -> Iterator[Finding]:
     facts, prices = machine.sources.of_all_gpus, Prices(machine)
+    for device in facts.rdma:
+        if device.gone:
+            yield RULE.finding(Level.FAIL, device.name, "listed as an RDMA device, but its files are gone")
+    if not facts.pci:
+        yield RULE.unknown(machine.host, str(Need.PCI))
+        return
     if not facts.lists_pci:
         yield RULE.unknown("PCI", "the PCI devices beside those named are not in the output")
         return
@@ -38,7 +44,6 @@ def _repairs(machine: Machine) -> Iterator[Repair]:
 
 RULE = Rule(
     card=NIC_LOST,
-    needs=(Need.MACHINE, Need.PCI),
     concerns=lambda machine: machine.facts is None or bool(machine.facts.rdma),
     check=_check,
     repairs=_repairs,

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, Lane, State
 
+WATCHDOG = "watchdog"
+"""The source that has the lines of those watchdogs alone that were pasted."""
+FIRST = 1
+"""PyTorch counts the operations of a group from 1, releases before 2.2 from 0."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
@@ -49,8 +54,11 @@ class Hold:
 
     @property
     def is_short_of_few(self) -> bool:
-        """Whether so few ranks lack data that these ranks are at fault, not the collection."""
-        return bool(self.silent) and 2 * len(self.silent) < len(self.comm.members)
+        """Whether so few ranks lack data that these ranks are at fault, not the collection. Where watchdogs alone
+        speak, and of a first operation, it may be that nothing gets through: those without data may have called it too.
+        """
+        few = bool(self.silent) and 2 * len(self.silent) < len(self.comm.members)
+        return few and not (self.number <= FIRST and self.timed_out and self.comm.sources.keys() == {WATCHDOG})
 
     @property
     def timed_out(self) -> bool:

@@ -195,8 +195,8 @@ class JobState:
     """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets.
 
     size: how many ranks the job has, None if unknown. heard: ranks whose watchdog gave up, on what is unknown.
-    asleep: by rank, for how many seconds its watchdog itself was stuck. stacks: of its processes. complaints: about
-    ranks without a name.
+    asleep: by rank, for how many seconds its watchdog itself was stuck, 0 if that is unknown. stacks: of its
+    processes. complaints: about ranks without a name.
     """
 
     communicators: dict[str, JobCommunicator] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from railgauge.topo.files.lines import LONGEST, lines_saying, whole_lines
+from railgauge.topo.jobs.hang.fr_trace import FrTrace
 from railgauge.topo.jobs.hang.horovod import HorovodStalls
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
 from railgauge.topo.jobs.hang.torch_reports import TorchReports
@@ -76,6 +77,7 @@ class RankLog:
         self._watchdogs = Watchdogs()
         self._reports = TorchReports()
         self._stalls = HorovodStalls()
+        self._analysed = FrTrace()
         self._bootstraps: dict[str, str] = {}
 
     def read(self, blocks: Iterable[bytes]) -> bool:
@@ -85,6 +87,7 @@ class RankLog:
             told = self._watchdogs.read(block) or told
             told = self._reports.read(block) or told
             told = self._stalls.read(block) or told
+            told = self._analysed.read(block) or told
             for begin in lines_saying(TELLING, block):
                 end = block.find(b"\n", begin)
                 for line in messages(block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]):
@@ -110,6 +113,7 @@ class RankLog:
         self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=scene.size))
         self._reports.put(scene)
         self._stalls.put(scene)
+        self._analysed.put(scene)
 
     def _take(self, line: LogLine) -> bool:
         text = line.text

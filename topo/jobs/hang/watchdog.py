@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.agreement import SIDES
+from railgauge.topo.jobs.hang.hold import WATCHDOG as SOURCE
 from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track, named
 from railgauge.topo.jobs.logs.line import COLOURS
 from railgauge.topo.values.printable import one_line
 
-SOURCE = "watchdog"
 WORLD = "default_pg"
 """What PyTorch says of the group of all ranks."""
 UNNAMED = "without a name"
@@ -31,6 +31,7 @@ MOST = 1 << 17
 """Ranks and groups that are kept of one job."""
 TELLING = (
     b"atchdog",
+    b"eartbeat monitor",
     b"OpType=",
     b"(ms)=",
     b"CCL work:",
@@ -41,6 +42,8 @@ TELLING = (
 """Words of the lines that are read, several of each, since lines are wrapped: looked for as such in all of a log."""
 BEFORE, AFTER = 3, 6
 """Lines around one that tells something which may be parts of it."""
+NEAR = 100
+"""Groups count by themselves: numbers that differ by less than a hundredth are of one."""
 REST = 1 << 13
 """Bytes of a block that are read again with the next."""
 
@@ -72,6 +75,7 @@ SIGNALLED = _words(
     r"(?P<completed>-?\d{1,18})"
 )
 ASLEEP = _words(r"watchdog got stuck for (?P<seconds>\d{1,9}) seconds")
+NO_HEARTBEAT = _words(r"Heartbeat monitor timed out|detected no heartbeat of its watchdog")
 GAVE_IN = _words(r"Some \w{1,16} operations have failed|To avoid data inconsistency|watchdog thread terminated")
 HEADER = re.compile(r"(?:\[\d{1,9}\] *)?\[(?:(?:rank|default)\d{1,7}\]:|[EWIF](?:\d{3,4} | \w{1,64}\.cpp:))")
 """What begins a record, behind a line number at most."""
@@ -120,7 +124,7 @@ class Watchdogs:
     def __init__(self) -> None:
         self._standings: dict[tuple[str, int], _Standing] = {}  # by group and rank
         self._given_up: dict[tuple[int, int], Call] = {}  # by rank and number: its group comes later
-        self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat
+        self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat, 0 if unknown
         self._heard: dict[int, None] = {}
         self._of_groups = True  # all that spoke gave their rank in their group
         self._rest = b""
@@ -145,6 +149,7 @@ class Watchdogs:
                 groups.setdefault((standing.stuck.number, standing.stuck.name), set()).add(group)
         for (rank, number), call in self._given_up.items():
             alike = groups.get((number, call.name), set())  # its line about the group is not there: that of others is
+            alike = alike or self._near(rank, number)
             key = (next(iter(alike)) if len(alike) == 1 else UNNAMED), rank
             self._standings.setdefault(key, _Standing(about=self._about(key[0]))).stuck = call
         for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
@@ -159,6 +164,12 @@ class Watchdogs:
         for comm in scene.communicators.values():
             if comm.about == WORLD and SOURCE in comm.sources and not comm.ranks:
                 comm.status |= dict.fromkeys((rank for rank in heard if rank not in comm.lane().tracks), Status.RUNNING)
+
+    def _near(self, rank: int, number: int) -> set[str]:
+        """The groups whose ranks stand so near by their numbers that this rank, not among them, is one more."""
+        named = [(group, one.enqueued) for (group, _), one in self._standings.items() if group != UNNAMED]
+        near = {group for group, enqueued in named if NEAR * abs(enqueued - number) < number}
+        return {group for group in near if (group, rank) not in self._standings}
 
     def _about(self, group: str) -> str:
         return next((one.about for (name, _), one in self._standings.items() if name == group), "")
@@ -182,6 +193,7 @@ class Watchdogs:
             (GROUP, "completed", self._take_group),
             (SIGNALLED, "completed", self._take_signalled),
             (ASLEEP, "seconds", self._take_asleep),
+            (NO_HEARTBEAT, 0, self._take_no_heartbeat),
             (GAVE_IN, 0, self._take_heard),
         ):
             for found in pattern.finditer(text):
@@ -222,6 +234,10 @@ class Watchdogs:
     def _take_asleep(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._asleep) < MOST:
             self._asleep[who.rank] = int(found["seconds"])
+
+    def _take_no_heartbeat(self, text: str, found: re.Match[str], who: _Who) -> None:
+        if len(self._asleep) < MOST:
+            self._asleep.setdefault(who.rank, 0)
 
     def _take_heard(self, text: str, found: re.Match[str], who: _Who) -> None:
         if len(self._heard) < MOST:

@@ -29,7 +29,7 @@ OTHER = re.compile(
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
     r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
     r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: +\S|[Cc]rashed|[Uu]nhandled exception|\bhas failed\b"
-    r"|[Uu]nable to (?:connect|run|launch)|\bCuda failure '"
+    r"|[Uu]nable to (?:connect|run|launch)|\bCuda failure '|\[(?:CUDA|NVML)_ERROR_[A-Z_]+\]"
 )
 OWN = re.compile(r"(?:^|[\]:|>)] )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
 TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot open|unreachable|refused|verification")
@@ -42,6 +42,8 @@ WEAK = re.compile(
     r"|not supported)\b"
 )
 """What counts in a text of which nothing else is known."""
+ABORTS = re.compile(r"\bAborted\b|terminate called|Segmentation fault|core dumped|\bKilled\b")
+"""How a process ends, which says nothing of why: a line above it may."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
 NO_ERROR = re.compile(
@@ -75,8 +77,15 @@ def error_at_end(tail: bytes) -> str:
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
-            return next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
+            best = next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
+            return _reason(foreign, best) if ABORTS.search(best) else best
     return ""
+
+
+def _reason(texts: list[str], end: str) -> str:
+    """The line next above the end of a process that says that something failed; the end itself if none does."""
+    above = texts[: texts.index(end)]
+    return next((text for text in reversed(above) if WEAK.search(text) and not ABORTS.search(text)), end)
 
 
 def weak_error_at_end(tail: bytes) -> str:

@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Pattern
-from railgauge.topo.findings.cards.calls import CUDA_FAILURE, CUDA_START_FAILED, HOST_MEMORY_FULL, SOCKET_FAILED
+from railgauge.topo.findings.cards.calls import (
+    CUDA_FAILURE,
+    CUDA_START_FAILED,
+    GPU_MEMORY_FULL,
+    HOST_MEMORY_FULL,
+    SOCKET_FAILED,
+)
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
@@ -68,6 +74,17 @@ NOT_IN_SYS = Entry(
         "of NCCL do without",
     ),
 )
+ALLOCATOR = "[Rem Allocator]"
+FOREIGN_REQUEST = Entry(
+    SOCKET_FAILED,
+    Pattern(
+        "",
+        FAIL,
+        "NCCL's allocator gets requests that no rank makes: a scanner or a probe connects to its port, and what it "
+        "sends is taken for a size",
+    ),
+)
+"""What a request of its thread that fails comes from, unless memory was out before."""
 CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
 """Errors of ranks that do not reach each other."""
 CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
@@ -85,7 +102,7 @@ AREAS = tuple(
             r"(?i)permission|denied|no such file|not found|librar|module|import|linked|\.so\b",
             "files, libraries and rights",
         ),
-        (r"(?i)slurm|srun|\bmpi|\bpmi|orte|prte|kube|\bpod\b|container", "the launcher or scheduler"),
+        (r"(?i)slurm|srun|\bmpi|\bpmi|\borte|\bprte|kube|\bpod\b|container", "the launcher or scheduler"),
     )
 )
 """What an error is about whose cause is not known, by its words."""
@@ -109,7 +126,7 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     of_driver: what the driver reports of GPUs in the same log, the worst first: causes of what CUDA reports.
     """
     ends = log.ends
-    sightings = [_in_context(log, seen) for seen in log.sightings.values()]
+    sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
     causes = _causes(sightings, ends)
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
     own_faults = [seen for seen in causes if not _own_cause(seen, known, None)]
@@ -145,6 +162,19 @@ def _in_context(log: Log, seen: Sighting) -> Sighting:
     if seen.entry.card is TOPO_FILE_STALE and known and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
         return replace(seen, entry=NOT_IN_SYS)
     return seen
+
+
+def _of_allocator(sightings: list[Sighting]) -> list[Sighting]:
+    """With a failed request of NCCL's allocator as the cause of what comes after it: no memory for such a size."""
+    asked = next((at for at, seen in enumerate(sightings) if ALLOCATOR in seen.text), None)
+    full = [at for at, seen in enumerate(sightings) if seen.entry.card is GPU_MEMORY_FULL]
+    if asked is None or (full and full[0] < asked):
+        return sightings
+    sightings[asked] = replace(sightings[asked], entry=FOREIGN_REQUEST)
+    for at in full:
+        card, pattern = sightings[at].entry
+        sightings[at] = replace(sightings[at], entry=Entry(card, pattern._replace(follows=True)))
+    return sightings
 
 
 def _causes(sightings: Sequence[Sighting], ends: Sequence[str]) -> list[Sighting]:
@@ -189,7 +219,7 @@ def _meeting(log: Log) -> str:
     """By which interfaces hosts meet, where they have others as well."""
     ways = dict.fromkeys(way.partition(" ")[0] for way in log.bootstraps.values())
     names = (one.partition(":")[0] for kinds in log.devices.values() for one in kinds.get("Socket", ()))
-    others = [name for name in dict.fromkeys(names) if name not in ways]
+    others = [name for name in dict.fromkeys((*names, *log.interfaces)) if name not in ways]
     if not ways or not others:
         return ""
     return f"; ranks meet by {', '.join(ways)}, and there is {', '.join(others[:4])}: NCCL_SOCKET_IFNAME chooses"

@@ -30,10 +30,12 @@ def interfaces(log: Log) -> Iterator[Finding]:
 
 
 def _bootstraps(log: Log) -> Iterator[Finding]:
+    several = len(log.hosts) > 1
+    failed = any(seen.entry.card is PORTS_BLOCKED for seen in log.sightings.values())
     for host, chosen in sorted(log.bootstraps.items()):
         name, _, address = chosen.partition(" ")
-        if (why := _unreachable(name, address)) and (name != LOOPBACK or len(log.hosts) > 1):
-            level = Level.FAIL if len(log.hosts) > 1 else Level.WARN
+        if (why := _unreachable(name, address)) and (name != LOOPBACK or several or failed):
+            level = Level.FAIL if several or (name == LOOPBACK and failed) else Level.WARN
             message = f"{named([host])} uses {chosen} for the bootstrap, {why}"
             if level is Level.WARN:
                 message += "; with ranks on other hosts the job hangs here"

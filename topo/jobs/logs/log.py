@@ -31,6 +31,8 @@ DEVICE = re.compile(r"\[\d+\](?:=\{(?P<merged>[^}]*)\}|(?P<one>[^\s;=]+))")
 MERGED = re.compile(r"\[\d+\] *([^\s,;]+)")  # of 2.20: [0]={[0] mlx5_7:1/RoCE, [1] mlx5_6:1/RoCE}
 NO_DEVICE = re.compile(r"NET/IB *: No device found")
 BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
+INTERFACE = re.compile(r"NET : Using interface ([^:\s]+):(\S+?)<")
+"""Of NCCL 2.0 to 2.3: each is a line, and ranks meet by the first."""
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
 CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
 HCA_GDR = re.compile(r"(?<!NET/Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
@@ -72,6 +74,8 @@ class Log:
         self.devices: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
         self.without_rdma: set[str] = set()
         self.bootstraps: dict[str, str] = {}
+        self.interfaces: dict[str, None] = {}
+        """The names of those that NCCL 2.0 to 2.3 lists, whichever network it then uses."""
         self.settings: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self.channels: dict[tuple[str, str, int | None], tuple[int, int | None]] = {}
         self.hca_gdr: dict[tuple[str, str], bool] = {}
@@ -128,7 +132,7 @@ class Log:
         """
         if self.leaves or self.on_several_nodes:
             return False
-        if self.nodes or (self.bootstraps and all(LOOPBACK.search(one) for one in self.bootstraps.values())):
+        if self.nodes or (self.bootstraps and self._meets_by_loopback):
             return True
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
         if members and all(times == size for (_, _, size), times in members.items()):
@@ -138,6 +142,12 @@ class Log:
         if size := max((size for _, _, size in members), default=0):
             return bool(senders) and len(senders | receivers | {rank for _, rank in self.ranks}) >= size
         return len(senders) > 1 and senders == receivers
+
+    @property
+    def _meets_by_loopback(self) -> bool:
+        """Whether ranks meet by the loopback interface alone, and have no other."""
+        by_loopback = all(LOOPBACK.search(one) for one in self.bootstraps.values())
+        return by_loopback and self.interfaces.keys() <= {"lo"}
 
     @property
     def on_several_nodes(self) -> bool:
@@ -219,6 +229,9 @@ class Log:
             self.without_rdma.add(host)
         elif found := BOOTSTRAP.search(text):
             self.bootstraps[host] = f"{found[1]} {found[2]}"
+        elif found := INTERFACE.search(text):
+            self.bootstraps.setdefault(host, f"{found[1]} {found[2]}")
+            self.interfaces[found[1]] = None
         elif found := VERSION.search(text):
             self.releases[f"{found[1]} {found[2]}"].add(host)
         elif found := SETTING.search(text):

@@ -73,14 +73,16 @@ def oddities(
 
 def _apart(log: Log) -> Iterator[Finding]:
     """Processes that each have a communicator of their own: jobs of one rank, or one that its launcher did not join."""
-    processes = {(rank.host, rank.pid) for rank in log.ranks.values()}
-    if len(processes) > 1 and all(rank.size == 1 for rank in log.ranks.values()):
+    worlds = log.outputs.worlds
+    processes = {*worlds} or {(rank.host, str(rank.pid)) for rank in log.ranks.values()}
+    if len(processes) > 1 and (worlds or all(rank.size == 1 for rank in log.ranks.values())):
         message = (
-            f"{len(processes)} processes on {named({host for host, _ in processes})} each are the only rank of their "
-            "communicator: if they are one job, the launcher did not join them (another MPI than the program's, or one "
-            "built without MPI=1)"
+            f"{len(processes)} processes on {named({host for host, _ in processes})} each are rank 0 of a "
+            "communicator of their own: if they are one job, the launcher did not join them (another MPI than the "
+            "program's, or one built without MPI=1)"
         )
-        yield RANKS_MISSING.finding(Level.WARN if len(log.outputs.averages) > 1 else Level.INFO, "ranks", message)
+        several = worlds or len(log.outputs.averages) > 1
+        yield RANKS_MISSING.finding(Level.WARN if several else Level.INFO, "ranks", message)
 
 
 def _beside(log: Log, machine: "Machine | None") -> Iterable[Finding]:

@@ -3,6 +3,7 @@
 
 import re
 
+from railgauge.topo.jobs.tables.devices import DEVICE
 from railgauge.topo.jobs.tables.table import MeasuredTable
 from railgauge.topo.jobs.tables.tables import Tables
 
@@ -10,6 +11,8 @@ AVERAGE = re.compile(r"# Avg bus bandwidth *: *(\d{1,9}(?:\.\d{1,9})?)")
 MISMATCH = re.compile(r"^#\S+ \((\w+)\) +MISMATCH")
 LAUNCHED = re.compile(r"^(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18})")
 BEHIND = re.compile(r"^Rank (\d{1,9}) -- GPU (\S+) managed by process \d+ on node (\S+)")
+MOST_LISTED = 1 << 16
+"""Processes of one table."""
 
 
 class Outputs:
@@ -24,11 +27,14 @@ class Outputs:
         self.mismatches: list[str] = []
         self.launched: dict[int, int] = {}
         self.named: dict[int, str] = {}
+        self.worlds: dict[tuple[str, str], None] = {}
+        """Processes (host, pid) that each list themselves as rank 0 of nccl-tests, and no table between them."""
+        self._listed: dict[tuple[str, str], set[int]] = {}
 
     @property
     def any(self) -> bool:
         """Whether there was something."""
-        return bool(self.tables or self.averages or self.mismatches or self.launched)
+        return bool(self.tables or self.averages or self.mismatches or self.launched or self.worlds)
 
     def take(self, block: bytes) -> None:
         """Take in a block of whole lines, for the tables in it."""
@@ -42,12 +48,22 @@ class Outputs:
         """The file is at its end."""
         self.tables += self._tables.found()
         self._tables = Tables()
+        self._end_list()
+
+    def _end_list(self) -> None:
+        """A list of ranks is over: processes that all are rank 0 are each a world of their own."""
+        if len(self._listed) > 1 and all(0 in ranks for ranks in self._listed.values()):
+            self.worlds |= dict.fromkeys(self._listed)
+        self._listed = {}
 
     def read(self, text: str) -> None:
         """Take in a line."""
         text = text.strip()
         if found := AVERAGE.search(text):
             self.averages.append(float(found[1]))
+            self._end_list()
+        elif (found := DEVICE.search(text)) and found[3] and len(self._listed) < MOST_LISTED:
+            self._listed.setdefault((found[4], found[3]), set()).add(int(found[1]))
         elif found := MISMATCH.search(text):
             self.mismatches.append(found[1])
         elif found := LAUNCHED.search(text):

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from railgauge.topo.files.lines import LONGEST
 
 INFO = (
-    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
-    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ (?:PCI|NVL|XGMI)"
-    rb"|cuMem |RAS "
+    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET(?:/| : U)|Using |Assigned NET "
+    rb"|NCCL_|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern "
+    rb"| *\+ (?:PCI|NVL|XGMI)|cuMem |RAS "
     rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN|ERROR"
     rb"|failure|version)"
 )

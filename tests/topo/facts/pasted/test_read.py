@@ -290,3 +290,28 @@ def test_a_port_of_ethernet_is_down_when_its_interface_is():
     found = levels("hns_0 port 1 ==> bond0 (Up)\nhns_2 port 1 ==> enp125s0f2 (Down)\n")
     assert found["ib-port-down"] - {"PASS", "UNKNOWN"}
     assert not levels("mlx5_0 port 1 ==> ibp26s0 (Down)\n").get("ib-port-down", set()) - {"PASS", "UNKNOWN"}
+
+
+def test_a_device_that_ibstat_lists_and_cannot_read_is_lost():
+    """The tool breaks off there; what it printed before counts."""
+    broken = texts.IBSTAT + "ibpanic: [1323906] main: stat of IB device 'mlx5_8' failed: No such file or directory\n"
+    (lost,) = [one for one in check(machine(broken), RULES) if one.id == "nic-lost" and one.level == "FAIL"]
+    assert lost.subject == "mlx5_8"
+    assert "FAIL" not in levels(texts.IBSTAT)["nic-lost"]
+
+
+def test_a_table_of_nics_tells_ports_and_links():
+    first, second = facts(texts.NIC_TABLE).rdma
+    assert [(one.name, one.bus_id, one.numa, one.ports[0].state, one.ports[0].netdev) for one in (first, second)] == [
+        ("mlx5_0", "000a:11:00.0", 2, "DOWN", "ib0"),
+        ("mlx5_1", "000a:11:00.1", 2, "ACTIVE", "eth1"),
+    ]
+    assert (second.ports[0].rate_gbps, second.ports[0].link_layer) == (100.0, "Ethernet")
+    (narrow,) = [one for one in check(machine(texts.NIC_TABLE), RULES) if one.id == "pcie-link-degraded"]
+    assert narrow.subject == "000a:11:00.0"
+
+
+def test_a_fabric_that_is_completed_with_an_error_is_not_ready():
+    assert "FAIL" not in levels(texts.SMI_Q.replace("In Progress", "Completed"))["fabric-not-ready"]
+    failed = texts.SMI_Q.replace("In Progress", "Completed").replace(": Success", ": Unknown Error")
+    assert "FAIL" in levels(failed)["fabric-not-ready"]

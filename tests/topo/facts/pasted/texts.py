@@ -176,7 +176,6 @@ CA 'mlx5_1'
 \t\tPhysical state: Polling
 \t\tRate: 10
 \t\tLink layer: InfiniBand
-ibpanic: [1323906] main: stat of IB device 'mlx5_8' failed: No such file or directory
 """
 IBSTATUS = """\
 Infiniband device 'mlx5_0' port 1 status:
@@ -284,6 +283,12 @@ HWLOC = """\
   </distances2hetero>
 </topology>
 """
+NIC_TABLE = """\
+  PCI_addr   |  RDMA  | Net  | Numa | LnkStat | IpStat | Link | Rate | LnkCapWidth | LnkStaWidth | HCA_Type
+000a:11:00.0 | mlx5_0 | ib0  |  2   |  down   |  down  |  IB  | 10*  |   x16 G3    |   x8 >!<    |  MT4119
+000a:11:00.1 | mlx5_1 | eth1 |  2   |  actv   |   up   |  Eth | 100  |   x16 G3    |   x16 G3    |  MT4119
+-----------------------------------------------------------------------------------------------------------
+"""
 ALL = {
     "nvidia-smi": SMI,
     "nvidia-smi topo -m": TOPO_M,
@@ -298,6 +303,7 @@ ALL = {
     "show_gids": SHOW_GIDS,
     "ibv_devices": IBV_DEVICES,
     "ibdev2netdev": IBDEV2NETDEV,
+    "table of NICs": NIC_TABLE,
     "ip -j addr": IP_ADDR,
     "dmesg": DMESG,
     "hwloc": HWLOC,

@@ -144,7 +144,7 @@ def test_a_device_that_vanishes_or_is_unreadable_leaves_none(tree):
     tree.link("/sys/class/infiniband/mlx5_9", "/sys/devices/gone")
     broken, gone = tree.read()
     assert broken.ports == (RdmaPort(number=1, state="nonsense"),)
-    assert gone == RdmaDevice(name="mlx5_9")
+    assert gone == RdmaDevice(name="mlx5_9", gone=True)
 
 
 def test_a_hole_in_the_table_is_no_problem(tree, monkeypatch):

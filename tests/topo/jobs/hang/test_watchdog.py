@@ -105,6 +105,16 @@ def test_a_watchdog_that_itself_is_stuck():
     assert message(scene) == "the watchdog thread of ranks 3,7 made no progress for 480 s"
 
 
+def test_heartbeats_that_fail_name_the_ranks_too():
+    scene = read(
+        "[rank0]:[E1019 01:04:03.3 x.cpp:1413] [PG 3 Rank 0] Heartbeat monitor timed out! Process will be terminated\n"
+        "[rank7]:[E1019 01:04:03.3 x.cpp:1375] [PG 3 Rank 7] First PG on this rank that detected no heartbeat of its "
+        "watchdog.\n"
+    )
+    assert found(scene) == [("watchdog-stuck", "FAIL")]
+    assert message(scene) == "the watchdog thread of ranks 0,7 made no progress"
+
+
 @pytest.mark.parametrize("late", ["Rank 3", "Ranks 3, 5"])
 def test_who_did_not_come_to_a_barrier_of_gloo(late):
     scene = read(f"RuntimeError: [Rank 0]: {late} failed to pass monitoredBarrier in 30000 ms\n")
@@ -137,6 +147,22 @@ def test_a_desync_report_names_who_did_not_finish():
     assert message(scene).startswith("rank 47 is still in collective #41207 (process group of a desync report")
 
 
+def test_what_torchfrtrace_prints_names_the_ranks():
+    head = "group info: 0:default_pg\ncollective: nccl:all_reduce\n"
+    culprit = "Culprit rank {}; Error type: SIZE_OR_SYNTAX_MISMATCH, Expected input sizes: '[[4]]' is not '[[8]]'"
+    said = f"Collective 39 at entry 38 errors\n{head}error msg: {culprit.format(22)}, {culprit.format(110)}\n"
+    scene = read(said)
+    assert found(scene) == [("operation-mismatch", "FAIL")]
+    assert message(scene).startswith("ranks 22,110 called all_reduce #39 otherwise: SIZE_OR_SYNTAX_MISMATCH: Expected")
+    bare = read(said.replace(", Expected input sizes: '[[4]]' is not '[[8]]'", ""))
+    assert message(bare).startswith("ranks 22,110 called all_reduce #39 otherwise: SIZE_OR_SYNTAX_MISMATCH, says")
+    absent = read(f"Not all ranks joining collective 41 at entry 40\n{head}missing ranks: {{3, 5}}\n")
+    assert (found(absent), message(absent)[:43]) == (
+        [("rank-behind", "FAIL")],
+        "ranks 3,5 have not entered all_reduce #41, ",
+    )
+
+
 def test_ranks_whose_watchdog_gave_up_on_what_is_not_said():
     said = "[rank{r}]:[E103 21:39:09.6 x.cpp:744] [Rank {r}] Some NCCL operations have failed or timed out. Due to\n"
     scene = read("".join(said.format(r=rank) for rank in (0, 1)))
@@ -162,13 +188,32 @@ def test_the_last_line_alone_names_its_group():
 
 def test_ranks_of_a_group_without_a_name_count_from_0():
     """PyTorch 1.13 and older name no group; [Rank N] is the rank in it."""
-    said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, "
+    said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
     said += "OpType=ALLGATHER, Timeout(ms)=1800000) ran for 1804775 milliseconds before timing out.\n"
     scene = read("".join(said.format(r=rank) for rank in range(1, 8)))
     assert found(scene) == [("rank-missing", "FAIL")]
-    assert "rank 0 has not entered all_gather #1" in message(scene)
+    assert "rank 0 has not entered all_gather #7" in message(scene)
     in_job = read("".join(f"[rank{rank}]:{said.format(r=rank)}" for rank in range(1, 8)))
     assert found(in_job) == [("evidence-short", "UNKNOWN")]
+
+
+def test_a_first_operation_that_all_known_ranks_wait_in_blames_nobody():
+    """Nothing may get through: a rank whose lines were not pasted may wait in it too."""
+    scene = read("".join(LINES["2.6"].replace("41", "1").replace("40", "-1").format(r=r) + "\n" for r in (1, 2, 3)))
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert message(scene).endswith("no data from rank 0")
+    assert verdict(scene).is_stuck
+
+
+def test_a_rank_without_its_line_about_the_group_stands_near_those_of_it():
+    """Where one rank is far along, and two others are in what it has left."""
+    lines = [LINES["2.2"].format(r=r).replace("=41", f"={n}") for r, n in ((0, 5324), (1, 5322), (2, 5322))]
+    lines += [LINES["2.6"].format(r=r).replace("41", "5322").replace("40", "5321") for r in (1, 2)]
+    scene = read("\n".join(lines).replace("work: 45", "work: 5322").replace("ALLREDUCE", "BROADCAST"))
+    assert stood(scene) == {0: 5324, 1: 5322, 2: 5322}
+    assert found(scene) == [("rank-stuck", "FAIL")]
+    far = read("\n".join(lines).replace("=5324", "=41"))
+    assert "no data from rank 0" in message(far)
 
 
 def test_a_watchdog_that_is_stuck_in_a_group_without_a_name():

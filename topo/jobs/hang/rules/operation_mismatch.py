@@ -8,7 +8,7 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.agreement import told_apart
 from railgauge.topo.jobs.hang.model import named
-from railgauge.topo.jobs.hang.rules.words import effect_of, evidence
+from railgauge.topo.jobs.hang.rules.words import complaints, effect_of, evidence
 from railgauge.topo.jobs.hang.standstill import Standstill
 
 
@@ -27,6 +27,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
             f"called {few.name}"
         )
         yield RULE.finding(Level.FAIL, few.comm.title, message, **evidence(few.comm, ranks=list(few.behind)))
+    yield from complaints(standstill, RULE, Level.FAIL)
 
 
 RULE: FileRule[Standstill] = FileRule(card=OPERATION_MISMATCH, check=_check)

@@ -15,7 +15,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
     for rank, seconds in sorted(standstill.scene.asleep.items()):
         by_time.setdefault(seconds, []).append(rank)
     for seconds, ranks in by_time.items():
-        message = f"the watchdog thread of {named(ranks)} made no progress for {seconds} s"
+        message = f"the watchdog thread of {named(ranks)} made no progress{f' for {seconds} s' if seconds else ''}"
         yield RULE.finding(Level.FAIL, named(ranks), message, ranks=ranks, seconds=seconds)
 
 
