@@ -71,11 +71,13 @@ def check_on_gpus(job: Job) -> None:
         raise UsageError("-z and -G exclude each other: the host cannot wait for operations within a CUDA graph")
 
 
-def leave_hung_gpu(status: int) -> None:
-    """Exit with a status when a GPU did not finish in time: an ordinary exit could wait for that GPU."""
+def leave_at_once(status: int, *, is_running: bool = False) -> None:
+    """Exit with a status when a GPU did not finish in time, or while ranks of this process run: an ordinary exit could
+    wait for that GPU, and Python would end the ranks' threads within native code, which aborts the process.
+    """
     from railgauge._native import collectives as native
 
-    if native.a_gpu_hangs():
+    if is_running or native.a_gpu_hangs():
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError):
                 stream.flush()

@@ -86,6 +86,8 @@ class Finished:
     """The machine of the document's times, once all are measured; in rank 0's process only."""
     record: Record | None = None
     """The flight record, if requested (`Job.record`); in rank 0's process only."""
+    is_running: bool = False
+    """Some of its ranks did not end when they were to."""
 
 
 def run_process(job: Job, place: Place, say: Callable[[str], None], report: Callable[[Finished], int]) -> int:
@@ -120,7 +122,8 @@ def _run_ranks(job: Job, place: Place, rendezvous: Rendezvous, say: Callable[[st
     document = ranks[0].document
     if place.process == 0 and cause and document is None:  # its rank does not return
         document = RunDocument.failed(job.name, rendezvous.world_size, described(cause), job.engine)
-    return Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record)
+    is_running = not all(rank.over.is_set() for rank in ranks)
+    return Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record, is_running)
 
 
 def _run_threads(ranks: list["_Rank"], rendezvous: Rendezvous) -> None:

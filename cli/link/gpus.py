@@ -6,7 +6,7 @@ from railgauge.cli.link.start import LinkAnswer, older_links
 from railgauge.cli.output import check_folders
 from railgauge.cli.ranks_start import Start, place_of
 from railgauge.cli.streams import show_progress, tell
-from railgauge.collectives.device import AUTO, Device, check_device, leave_hung_gpu, resolve
+from railgauge.collectives.device import AUTO, Device, check_device, leave_at_once, resolve
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.topo.errors import UsageError
@@ -49,7 +49,7 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
         error = caught
     show_progress("")
     status = finish(result, error, answer, older)
-    leave_hung_gpu(status)
+    leave_at_once(status)
     return status
 
 

@@ -81,7 +81,7 @@ def launch(job: Job, asked: Start, answer: RunAnswer) -> int:
 def run_here(job: Job, place: Place, answer: RunAnswer) -> int:
     """Run this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot report."""
     from railgauge.cli.run.output import RunOutput
-    from railgauge.collectives.device import leave_hung_gpu
+    from railgauge.collectives.device import leave_at_once
     from railgauge.collectives.run import Finished, run_process
     from railgauge.transports.tcp import allow_many_files
 
@@ -98,7 +98,11 @@ def run_here(job: Job, place: Place, answer: RunAnswer) -> int:
             report_is_out()
             return status
 
+    is_running = False
+
     def report(finished: Finished) -> int:
+        nonlocal is_running
+        is_running = finished.is_running
         error, ranks = finished.error, job.ranks_per_process
         if error and place.process != 0 and speaks(error, place, ranks, joined=finished.joined):
             tell(f"railgauge run: rank {place.process * ranks}: {described(error)}")
@@ -116,7 +120,7 @@ def run_here(job: Job, place: Place, answer: RunAnswer) -> int:
     status = run_process(job, place, output.say, report)
     if place.process == 0:
         report_is_out()
-    leave_hung_gpu(status)
+    leave_at_once(status, is_running=is_running)
     return status
 
 

@@ -48,6 +48,28 @@ def test_run_says_that_it_was_interrupted(to, ranks):
     check("run", document)
 
 
+NEVER_ENDS = """\
+import atexit
+import threading
+import railgauge.collectives.run as run
+from railgauge.collectives.measure import Meter
+
+run.STOP_WITHIN_S = 0.1
+Meter.row = lambda *_args, **_named: threading.Event().wait()
+atexit.register(print, "Python ends its threads")
+"""
+
+
+def test_a_rank_that_does_not_stop_is_left_without_ending_pythons_threads(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(NEVER_ENDS)
+    with started(*ENDLESS["run"], "-g", "2", NCCL_DEBUG="INFO", PYTHONPATH=str(tmp_path)) as process:
+        wait_for_ranks("run", process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=HANGS_AFTER_S)
+    assert process.returncode == 130, err
+    assert "Python ends" not in out
+
+
 SECOND_SIZE = """\
 import os
 import pathlib
