@@ -43,7 +43,7 @@ def main() -> None:
         keep(name, tool(*words), OF_HWLOC)()
     keep("coming_and_going", coming_and_going.main, {})()
 
-    # Gone for good. A NIC cannot be: Linux 6.1 waits without end in every third removal of an e1000e.
+    # Gone for good. A NIC cannot be: Linux 6.1 waits without end in some removals of an e1000e.
     subprocess.run(("rdma", "link", "delete", os.environ["NIC_RDMA"]), check=True)
     (PCI / os.environ["SWITCH"] / "remove").write_text("1")
     keep("without", dump, {})()
