@@ -263,7 +263,8 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 def exit_on_signals() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that the ranks are ended on the way out.
 
-    Python drops what is raised within callbacks, such as those around a fork: then the block ends by itself, and so.
+    Python drops what is raised within callbacks, such as those around a fork: the block goes on to its own end then,
+    and the signal still decides how it ends.
     """
     came: list[int] = []
 
