@@ -145,10 +145,7 @@ def open_machine(
     `save`: a capture that is written first; the answer is then that of the capture. `later`: with the second reading of
     counters. `tolerant`, `dmesg`: see load_machine.
     """
-    from railgauge.topo.channels.merged_ports import merged_for
-    from railgauge.topo.files.input_file import STDIN
     from railgauge.topo.machine import load_machine
-    from railgauge.topo.nccl.detect.merged_nics import merge_nics
 
     machine = load_machine(
         source if save is None else _saved(save, source, environment, later=later, dmesg=dmesg),
@@ -159,12 +156,25 @@ def open_machine(
         dmesg=dmesg if save is None else None,
     )
     if merged:
+        from railgauge.topo.nccl.detect.merged_nics import merge_nics
+
         machine = replace(machine, topology=merge_nics(machine.topology))
-    elif graph is not None and graph != STDIN and (topology := merged_for(graph, machine.topology)):
-        tell(f"railgauge: {graph} names NICs of merged ports: --merge-nics is assumed")
-        machine = replace(machine, topology=topology)
+    elif graph is not None:
+        machine = _merged_as_in(graph, machine)
     print_warnings(machine.warnings)
     return machine
+
+
+def _merged_as_in(graph: str, machine: "Machine") -> "Machine":
+    """The machine, with merged ports where the graph file names NICs of them."""
+    from railgauge.topo.channels.merged_ports import merged_for
+    from railgauge.topo.files.input_file import STDIN
+
+    topology = merged_for(graph, machine.topology) if graph != STDIN else None
+    if topology is None:
+        return machine
+    tell(f"railgauge: {graph} names NICs of merged ports: --merge-nics is assumed")
+    return replace(machine, topology=topology)
 
 
 def save_live(names: Iterable[str], save: str | None, environment: Mapping[str, str]) -> "dict[str, Source]":

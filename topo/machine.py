@@ -13,7 +13,6 @@ from railgauge.topo.facts.capture import Capture, CaptureReader, dumps
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.named_source import Source, open_source, with_kernel_log
 from railgauge.topo.facts.reader import LiveReader, Reader
-from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.shapes import FACTS, LATER_FACTS
 from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_settings import Setting, of_nccl, read_host_file
@@ -257,6 +256,8 @@ def record(
 
 
 def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bool) -> tuple[Capture, tuple[str, ...]]:
+    from railgauge.topo.facts.recording import capture_of
+
     machine = recorded(reader)
     MachineFacts(reader).read_all()
     for name in FACTS:

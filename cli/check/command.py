@@ -75,7 +75,6 @@ def check(
         railgauge check --against yesterday.json -o today.html
     """
     from railgauge.cli.check.file import CheckAnswer, check_suffix, findings_document, write_findings
-    from railgauge.cli.check.write_profile import write_profile
     from railgauge.topo.expect.expectations import given
     from railgauge.topo.findings.node.rule import ASKING
     from railgauge.topo.findings.node.rules import check as findings_of
@@ -107,6 +106,8 @@ def check(
         compared = compare(findings, baseline, machine.host, {rule.id for rule in rules})
         findings = compared.findings
     if profile is not None:
+        from railgauge.cli.check.write_profile import write_profile
+
         write_profile(profile, machine, findings)
     answer = CheckAnswer(machine, findings, compared)
     name = name_of(source)

@@ -2,8 +2,7 @@
 """What the help of a command says, whatever shows it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.cli.everywhere import ROWS
 
@@ -16,8 +15,7 @@ Row = tuple[str, str]
 """An option, argument or command, and a sentence about it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HelpPage:
+class HelpPage(NamedTuple):
     """The help of a command: how it is called, what it does, its options by section, and examples."""
 
     usage: str

@@ -32,7 +32,7 @@ def diff(
     _warn((a, before), (b, after))
     changes = differences.diff(before, after, same_host=is_same_host(before, after))
     if as_json:
-        listed = [{name: getattr(change, name) for name in change.__slots__} for change in changes]
+        listed = [change._asdict() for change in changes]
         sides = {"before": {"source": a, "host": before.host}, "after": {"source": b, "host": after.host}}
         print_json(document("diff", after.host, **sides, changes=listed))
     else:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One difference between two machines (diff.py)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """One fact that differs, and its sentence; before and after are None if absent or unreadable.
 
     subject: a bus id, "0000:3b:00.0 port 1", "interface eth0", "NUMA node 0", "host", or two ends of a path.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine with a lost GPU or NIC back: as its twin, on the ports that lead to its place."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.values.busid import to_number
@@ -10,8 +11,7 @@ from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import ElementBuilder, thaw
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostPlace:
+class LostPlace(NamedTuple):
     """Where a lost device was. name: in words. path: the bus ids from the host bridge down to it; like: those of a twin
     that is there; numa: the NUMA node, for devices without a switch in common with others.
     """

@@ -4,6 +4,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.expect.key import KEYS, Expected, parse
@@ -15,8 +16,7 @@ from railgauge.topo.values.near import did_you_mean
 OPTION = "--expect"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expectation:
+class Expectation(NamedTuple):
     """One value, and its source: --expect, a file, or a profile. at_least: more are as good (counts of a model).
     unknown: why a file's key says nothing.
     """

@@ -7,8 +7,7 @@ A value of several devices is one for all of them, or how many of them have each
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.link_state.pcie import GENERATIONS
@@ -25,8 +24,7 @@ WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # that a PCIe link can have
 SPEEDS = {generation: speed for speed, generation in GENERATIONS.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(NamedTuple):
     """One key. about: what its value is. of_devices: whether each device has a value, or the machine has one.
 
     parse: a value as it is compared and shown; ValueError with what it should be. meets: whether a found value does.

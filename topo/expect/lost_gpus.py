@@ -6,7 +6,7 @@ A process that is given some of a machine's GPUs has lost none: a container, a j
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from railgauge.topo.expect.shipped import find
 from railgauge.topo.expect.switch_groups import gpu_gaps
@@ -27,8 +27,7 @@ MESH = (4, 8)  # GPUs of boards on which each is wired to each other
 LEAST_WIRED = 3  # GPUs that tell the same of a board
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostDevice:
+class LostDevice(NamedTuple):
     """A lost device: its bus id, or where it was; why, in words. sure: False where it may be as it should be. switch:
     the upstream port above the place of the only one that is gone there.
     """
@@ -122,7 +121,7 @@ def gone(facts: MachineFacts) -> list[LostDevice]:
     """
     signs = [] if facts.host.virtual else _far_ends(facts) or _beside_nics(facts) or _of_mesh(facts)
     if facts.host.virtual is None:
-        signs = [replace(one, why=f"{one.why}: lost, or not given to this VM", sure=False) for one in signs]
+        signs = [one._replace(why=f"{one.why}: lost, or not given to this VM", sure=False) for one in signs]
     profiled = _below_profile(facts)
     return profiled if profiled and not all(one.sure for one in signs) else signs or profiled
 

@@ -13,10 +13,9 @@ what is not known holds nowhere.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.expect.profile import TABLES, Profile, loads
 from railgauge.topo.facts.machine_facts import MachineFacts
@@ -25,8 +24,7 @@ from railgauge.topo.facts.pci_devices import gpus, nvswitches
 FOLDER = Path(__file__).resolve().parent / "profiles"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundProfile:
+class FoundProfile(NamedTuple):
     """A profile, and by what it was found, in words."""
 
     profile: Profile

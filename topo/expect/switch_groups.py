@@ -6,7 +6,7 @@ Only groups that hold a NIC of one model, or all a GPU, are compared; most of th
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_devices import gpus, nics
@@ -16,8 +16,7 @@ LEAST = 3  # groups that agree
 TOP = 2  # the place of the upstream port of a switch in a function's path, after host bridge and root port
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchGroup:
+class SwitchGroup(NamedTuple):
     """The GPUs, and the cards of one model of NIC, below the switch whose upstream port is `switch`."""
 
     switch: str
@@ -25,8 +24,7 @@ class SwitchGroup:
     nics: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class Gap(NamedTuple):
     """A group with `missing` devices less than `siblings` groups have; `present`: those of all groups together."""
 
     group: SwitchGroup

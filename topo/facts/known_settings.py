@@ -5,9 +5,9 @@ Names and defaults are those of NCCL 2.30 (its NCCL_PARAM and ncclGetEnv); relea
 NVIDIA's documentation, "" if it has none.
 """
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ValueType(StrEnum):
@@ -20,8 +20,7 @@ class ValueType(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownSetting:
+class KnownSetting(NamedTuple):
     """One setting. default: NCCL's value without it, "" if it depends on the machine. since: the first release that
     reads it. least, most: bounds of a number, None without one.
     """

@@ -2,7 +2,6 @@
 """Two snapshots of one machine as two readings of its error counters, in place of a second reading a second later."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.reader import Facts, Reader
@@ -57,8 +56,8 @@ def paired(before: MachineFacts, now: MachineFacts, between_s: float) -> Machine
     between_s: the seconds from one to the other.
     """
     ports = {
-        "before": [asdict(port) for port in before.port_errors],
-        "ports": [asdict(port) for port in now.port_errors],
+        "before": [port._asdict() for port in before.port_errors],
+        "ports": [port._asdict() for port in now.port_errors],
         "between_ms": max(1, round(between_s * 1000)),
     }
     later = {port_errors.LATER: ports, gpu_health.LATER: now.reader.facts("gpu_health")}

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from railgauge.topo.link_state.verdict import FAULTS, Excuse, Key, Reason, Verdict
 
@@ -43,8 +44,7 @@ SHARING = 2  # slots that boards split the lanes of one between
 RESTING = (EndpointKind.GPU,)  # what lowers the speed of its link whenever it rests, to save power
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(NamedTuple):
     """GT/s and lanes of a PCIe link, None when unknown."""
 
     gt_per_s: float | None = None
@@ -63,8 +63,7 @@ class Rate:
         return self.gt_per_s * self.lanes if self.gt_per_s and self.lanes else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciLink:
+class PciLink(NamedTuple):
     """The facts about the link above a PCI function.
 
     model: vendor and device id. can: what the topology holds, gb_per_s what NCCL's model makes of it. now, ends: what
@@ -182,8 +181,7 @@ def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Twins:
+class _Twins(NamedTuple):
     """The cards of one model on one host: how many there are, of how many it is known what they can do, how many run
     with so many lanes and at such a speed, whether all run with half of what their ends can do; one that can do what
     most of them can, None where there is no majority; and what the best of them can do.

@@ -3,14 +3,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.findings.finding import Finding, Level, Since
-from railgauge.topo.findings.node.since import ComparedFindings
 from railgauge.topo.machine import Machine
 from railgauge.topo.render.findings import LOUD, Detail, folded_lines, ids_of, record, summary
 from railgauge.topo.render.header import machine_lines
 from railgauge.topo.render.palette import Line, line
+
+if TYPE_CHECKING:
+    from railgauge.topo.findings.node.since import ComparedFindings
 
 SINCE = {
     Since.NEW: "new since",
@@ -20,7 +22,7 @@ SINCE = {
 }
 
 
-def check_document(findings: Sequence[Finding], compared: ComparedFindings | None = None) -> dict[str, Any]:
+def check_document(findings: Sequence[Finding], compared: "ComparedFindings | None" = None) -> dict[str, Any]:
     """The document but for its head; with a baseline also what it was, and what is gone or cannot be seen any more."""
     content: dict[str, Any] = {"findings": [record(finding) for finding in findings]}
     if compared:
@@ -33,7 +35,7 @@ def check_document(findings: Sequence[Finding], compared: ComparedFindings | Non
 def check_lines(
     machine: Machine,
     findings: Sequence[Finding],
-    compared: ComparedFindings | None = None,
+    compared: "ComparedFindings | None" = None,
     *,
     name: str,
     detail: Detail = Detail.USUAL,
@@ -52,7 +54,7 @@ def check_lines(
         yield line(summary(findings))
 
 
-def _compared_lines(compared: ComparedFindings, detail: Detail) -> Iterator[Line]:
+def _compared_lines(compared: "ComparedFindings", detail: Detail) -> Iterator[Line]:
     baseline = compared.baseline.name
     parts = {since: [one for one in compared.findings if one.since is since] for since in Since}
     for since, title in SINCE.items():

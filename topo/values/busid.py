@@ -3,6 +3,8 @@
 
 import re
 
+ASSUMED = "ffff"
+"""The PCI domain of bus ids that are assumed, as provider files have it; no machine has so many."""
 SYSFS_FORM = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$", re.IGNORECASE)
 
 

@@ -57,7 +57,7 @@ def without_ends(loaded):
     inventory = loaded.facts
     return inventory.but(
         gpus=tuple(
-            replace(one, links=tuple(replace(link, remote=None, remote_kind=None) for link in one.links), fabric=None)
+            replace(one, links=tuple(link._replace(remote=None, remote_kind=None) for link in one.links), fabric=None)
             for one in inventory.gpus
         ),
     )
@@ -72,7 +72,7 @@ def test_links_that_mig_turns_off_are_not_down(tmp_path):
 def test_links_that_cannot_be_read_are_not_down(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 18)
     inventory = loaded.facts
-    unread = tuple(replace(one, links=tuple(replace(link, up=None) for link in one.links)) for one in inventory.gpus)
+    unread = tuple(replace(one, links=tuple(link._replace(up=None) for link in one.links)) for one in inventory.gpus)
     assert counts(loaded, inventory.but(gpus=unread)) == []
 
 

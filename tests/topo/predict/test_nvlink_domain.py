@@ -18,7 +18,7 @@ TRAY = "@gb200-tray"
 
 def gpus(**changes):
     found = load_machine(TRAY).facts.gpus
-    return tuple(replace(gpu, fabric=replace(gpu.fabric, **changes)) for gpu in found)
+    return tuple(replace(gpu, fabric=gpu.fabric._replace(**changes)) for gpu in found)
 
 
 @pytest.mark.parametrize(("nodes", "domain"), [(1, 1), (2, 2), (18, 18), (20, 10), (36, 18), (19, 1)])

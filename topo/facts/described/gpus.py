@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GPUs of a described machine: what NVML and CUDA would answer, in the shapes of docs/reference/capture.md."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.described.nvlinks import MAX_LINKS, connect, spelled
 from railgauge.topo.facts.described.pci import PciNode, PciTree, of_kind
@@ -12,8 +11,7 @@ from railgauge.topo.facts.described.section import Section
 GPU_CLASS = "0x030200"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuModel:
+class GpuModel(NamedTuple):
     """One [gpu.*]. c2c is (links, MB/s each); memory_numa the NUMA nodes of the GPUs' own memory, in order."""
 
     pci: PciModel

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host of a described machine: processor, NUMA nodes, kernel, driver and peer-memory module."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.described.section import Section
@@ -25,8 +25,7 @@ CLOSED_DRIVER = "NVRM version: NVIDIA UNIX {machine} Kernel Module  {version}  R
 MACHINES = {"x86_64": "x86_64", "arm64": "aarch64", "ppc64": "ppc64le"}  # the kernel's names of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedHost:
+class DescribedHost(NamedTuple):
     """What [host] and [numa] say. numa: cores by node number (none for a node of memory alone)."""
 
     name: str

@@ -2,7 +2,7 @@
 """What a NIC of a described machine is: [nic.*], its names and addresses still with fields in braces."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.described.pci_model import PciModel, read_model
 from railgauge.topo.facts.described.section import Section
@@ -15,8 +15,7 @@ FIELD = re.compile(r"\{([^{}]*)\}")
 FIELDS = ("domain", "bus", "slot", "function", "n", "i")  # in braces in a pattern: docs/reference/fixtures.md
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NicModel:
+class NicModel(NamedTuple):
     """One [nic.*]. rate is sysfs's text, "400 Gb/sec (4X NDR)". rdma, netdev and address are patterns: see docs.
 
     max_qp and dma_buf (whether it registers DMA-BUF) are libibverbs' answers.

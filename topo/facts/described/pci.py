@@ -6,7 +6,7 @@ A way down is written as bus ids: a root port, then pairs of a switch's upstream
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.described.pci_model import PciModel, read_model
 from railgauge.topo.facts.described.section import Section
@@ -17,8 +17,7 @@ STEP = re.compile(r"(\+?)([0-9a-f]{1,2}):([0-9a-f]{2}\.[0-7])")
 LAST_BUS = 0xFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciNode:
+class PciNode(NamedTuple):
     """One function in its place in sysfs. kind: the table that describes it, "gpu.h100"; depth: ports above it."""
 
     bus_id: str

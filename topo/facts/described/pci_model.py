@@ -2,7 +2,7 @@
 """What a PCI device of a described machine is: ids, class, the most its link can do, and its driver."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.described.section import Section
 
@@ -11,8 +11,7 @@ LINK = re.compile(r"([0-9]{1,3}\.[0-9]) x([0-9]{1,2})")
 CLASS = re.compile(r"0x[0-9a-f]{6}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedPciLink:
+class DescribedPciLink(NamedTuple):
     """GT/s and lanes."""
 
     gt_per_s: float
@@ -25,8 +24,7 @@ class DescribedPciLink:
         return DescribedPciLink(gt_per_s=min(self.gt_per_s, port.gt_per_s), lanes=min(self.lanes, port.lanes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciModel:
+class PciModel(NamedTuple):
     """ids are (vendor, device) as sysfs spells them, 0x10de; link is None if a device has none."""
 
     pci_class: str

@@ -12,10 +12,10 @@ from railgauge.topo.facts.pasted import gpu_models, nvlinks
 from railgauge.topo.facts.pasted.devices import gpu_functions, identify
 from railgauge.topo.facts.pasted.host import PastedFunction, PastedHost
 from railgauge.topo.facts.pasted.nic_files import interface_facts, nic_files, verbs_facts
-from railgauge.topo.facts.pasted.placement import ASSUMED, assumed_bus_id, is_gpu, place
+from railgauge.topo.facts.pasted.placement import assumed_bus_id, is_gpu, place
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.facts.sources.sysfs_numa import NODES
-from railgauge.topo.values.busid import is_bus_id
+from railgauge.topo.values.busid import ASSUMED, is_bus_id
 from railgauge.topo.values.cpuset import from_list, to_mask
 
 BUS = "/sys/bus/pci"

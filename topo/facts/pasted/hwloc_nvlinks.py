@@ -13,7 +13,7 @@ from typing import Any
 from railgauge.topo.facts.pasted import gpu_models
 from railgauge.topo.facts.pasted.host import PastedHost
 from railgauge.topo.facts.pasted.nvlinks import TO_CPU, TO_GPU, TO_SWITCH, link
-from railgauge.topo.facts.pasted.placement import ASSUMED
+from railgauge.topo.values.busid import ASSUMED
 
 NVLINKS = "NVLinkBandwidth"
 LINK_MB_PER_S = (((10, 0), 50_000), ((7, 0), 25_000), ((0, 0), 20_000))

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.facts.pasted.smi_matrix import SmiMatrix
+from railgauge.topo.values.busid import ASSUMED
 from railgauge.topo.values.number import natural
 
 LEVELS = ("PIX", "PXB", "PHB", "NODE")
-ASSUMED = "ffff"
-"""The PCI domain of bus ids that are assumed, as provider files have it; no machine has so many."""
 GPUS, NICS, SLOT = 0x00, 0x80, 0x80
 """Assumed buses of GPUs and of NICs, so that NCCL, which sorts NICs by address, has them in the matrix's order."""
 LAST_BUS = 0xFF

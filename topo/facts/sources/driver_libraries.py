@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.gdr import DRIVER, driver_version
@@ -19,8 +19,7 @@ LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 MODULE = "/sys/module/nvidia/version"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriverReleases:
+class DriverReleases(NamedTuple):
     """Each is None when unreadable. libraries: the release in the name of the file that a library's link leads to."""
 
     module: str | None

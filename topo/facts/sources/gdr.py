@@ -6,7 +6,7 @@ the gdr attribute of `ncclTopoPopulateNics`.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.host_facts import KERNEL
@@ -21,8 +21,7 @@ DRIVER = "/proc/driver/nvidia/version"
 DMA_BUF_KERNEL = (5, 12)  # the first with the verbs call that registers a DMA-BUF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GdrFacts:
+class GdrFacts(NamedTuple):
     """The host's part. Each reading is None when it is absent or unreadable.
 
     peer_memory: those of NCCL's three paths that are there; kernel and driver by version; open_driver: NVIDIA's open

@@ -7,8 +7,7 @@ them, which access(2) reports without opening. sysfs shows all GPUs in any case.
 
 import os
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 
@@ -17,8 +16,7 @@ DEV = "/dev"
 NODE = re.compile(r"nvidia\d{1,4}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuNodes:
+class GpuNodes(NamedTuple):
     """in_proc: bus ids of the GPUs that the driver lists, None where it lists none. openable: how many device nodes of
     GPUs this process may open, None if nobody asked.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kind of host it is: kernel, CPU by name, and whether it is a virtual machine."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO, first_processor
@@ -13,8 +13,7 @@ VENDOR = "/sys/class/dmi/id/sys_vendor"
 CPU_NAME_KEYS = ("model name", "cpu", "CPU part")  # x86, POWER, and Arm, which has but a number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostFacts:
+class HostFacts(NamedTuple):
     """Texts as read from the host, None if missing; product and vendor are DMI's.
 
     `virtual` is None if /proc/cpuinfo has no flags.

@@ -2,7 +2,7 @@
 """IMEX channels, through which GPUs of several nodes map each other's memory (NVIDIA's IMEX guide)."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 
@@ -10,8 +10,7 @@ CHANNELS = "/dev/nvidia-caps-imex-channels"
 MAJORS = "/proc/devices"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imex:
+class Imex(NamedTuple):
     """channels: device nodes here. in_driver: whether the driver offers such devices, None when that is unreadable."""
 
     channels: tuple[str, ...]

@@ -5,7 +5,7 @@ Kernel: Documentation/ABI/testing/sysfs-kernel-iommu_groups. The command line is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 
@@ -14,8 +14,7 @@ GROUPS = f"{KERNEL}/iommu_groups"
 IDENTITY = "identity"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IommuGroup:
+class IommuGroup(NamedTuple):
     """A group by its number; kind is the kernel's word (DMA, DMA-FQ, identity, ...), None when unreadable."""
 
     number: str
@@ -23,8 +22,7 @@ class IommuGroup:
     devices: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Iommu:
+class Iommu(NamedTuple):
     """The groups; without any, `looked` says whether that means that no IOMMU is in use."""
 
     groups: tuple[IommuGroup, ...]

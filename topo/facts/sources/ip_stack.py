@@ -4,7 +4,7 @@
 Kernel: Documentation/networking/ip-sysctl.rst. A firewall's rules need root; that one is there does not.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.values.number import whole
@@ -17,8 +17,7 @@ FILTERS = ("nf_tables", "ip_tables", "ip6_tables")
 UFW = "/etc/ufw/ufw.conf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IpStack:
+class IpStack(NamedTuple):
     """rp_filter: by interface, the stricter of its own and that of all (0 off, 1 strict, 2 loose); a greater number
     wins in the kernel, so that 2 of all turns 1 off. ports: the local ports, first and last. filters: the kernel's
     filters that are loaded; None where its modules were not looked at. ufw: it is enabled. Absent is None or empty.

@@ -10,9 +10,8 @@ Forms: NVIDIA's "Xid Errors", and its guide to the fabric manager for SXid.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Facts
 from railgauge.topo.values.printable import inline
@@ -48,8 +47,7 @@ class KernelSource(StrEnum):
     NVSWITCH = "sxid"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelEvent:
+class KernelEvent(NamedTuple):
     """Messages of one device and number. device: its bus id without the function. kind: "fatal", "nonfatal", the new
     recovery action of an Xid 154 such as "0x1", else "". first_s and last_s: seconds after boot, None where the log has
     no such time. last_line: the line of the last one, counted from 1. text: that of the last one.

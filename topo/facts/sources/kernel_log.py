@@ -10,8 +10,7 @@ import select
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.reader import Reader
@@ -27,8 +26,7 @@ TIMEOUT_S = 30.0
 RECORD = 8192  # bytes that hold any record of /dev/kmsg (CONSOLE_EXT_LOG_MAX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelLog:
+class KernelLog(NamedTuple):
     """source: where it was read, "" where nobody asked. lines: how many there are. missing: which part of it is not
     here, "" for none. error: why nothing of it is known, "" where something is.
     """
@@ -48,7 +46,7 @@ class KernelLog:
 
     def but(self, bus_ids: frozenset[str]) -> "KernelLog":
         """Without the events of some devices."""
-        return replace(self, events=tuple(event for event in self.events if event.bus_id not in bus_ids))
+        return self._replace(events=tuple(event for event in self.events if event.bus_id not in bus_ids))
 
 
 def read_kernel_log(reader: Reader) -> KernelLog:

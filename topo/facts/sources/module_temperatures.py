@@ -4,15 +4,14 @@
 Kernel: Documentation/hwmon/sysfs-interface.rst; in 1/1000 of a degree Celsius.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS
 from railgauge.topo.values.number import natural, whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModuleTemperature:
+class ModuleTemperature(NamedTuple):
     """One sensor of an RDMA device: "asic", or a module by name. critical_mc: None where the driver gives no limit."""
 
     device: str

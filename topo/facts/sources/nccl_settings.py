@@ -12,8 +12,7 @@ import os
 import pwd
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import LiveReader, Reader
 
@@ -32,8 +31,7 @@ CARRIAGE_RETURN = b"\r"
 ENVIRONMENT, ASKED = "environment", "--set"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting that is in force. origin: ENVIRONMENT, ASKED (a question of `env`) or the file that it is from.
 
     carriage_return: its line in a file ends in one, which is not in `value`.

@@ -4,7 +4,7 @@
 NCCL's function: `ncclTopoGetSystem`. The result is topo_file.py.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_settings import in_folder, read_settings
@@ -13,8 +13,7 @@ SETTING = "NCCL_TOPO_FILE"
 VIRTUAL = "/var/run/nvidia-topologyd/virtualTopology.xml"  # where NCCL looks without the setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedFile:
+class NamedFile(NamedTuple):
     """The file by its path; text is None when it is not there or unreadable."""
 
     path: str

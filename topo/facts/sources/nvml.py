@@ -7,7 +7,7 @@ NVML runs in a child process (nvml_child.py). If it does not answer, CUDA still 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Facts
 from railgauge.topo.facts.sources.child import ask, python
@@ -18,8 +18,7 @@ MAX_NVLINKS = ((60, 4), (70, 6), (80, 12), (90, 18))  # NCCL's counts, from that
 REMOTE_KINDS = {0: "gpu", 1: "cpu", 2: "switch"}  # nvmlIntNvLinkDeviceType_t: GPU, IBMNPU, SWITCH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvLink:
+class NvLink(NamedTuple):
     """One NVLink of a GPU. `up` and `p2p` are None when unreadable; `remote_kind` is gpu, switch, cpu or None."""
 
     number: int
@@ -35,8 +34,7 @@ class NvLink:
         return bool(self.up and self.p2p and self.remote)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvlinkFabric:
+class NvlinkFabric(NamedTuple):
     """How a GPU is registered with the NVLink fabric of several nodes (nvmlGpuFabricInfo_v2_t).
 
     state: 0 not supported, 1 not started, 2 in progress, 3 completed; status: an nvmlReturn_t, 0 is success; cluster:

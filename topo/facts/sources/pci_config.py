@@ -9,8 +9,7 @@ names as in the kernel's pci_regs.h.
 import errno
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Facts, LiveReader
 from railgauge.topo.facts.sources.sysfs_pci import DEVICES
@@ -25,8 +24,7 @@ SERIAL, SERIAL_LOW, SERIAL_BYTES = 0x0003, 4, 8
 GONE = 0xFFFFFFFF  # what a device that fell off the bus answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciConfig:
+class PciConfig(NamedTuple):
     """One function. size: how many bytes could be read; the rest is None where they do not reach.
 
     port: the device or port type, 4 a root port, 5 and 6 a switch's upstream and downstream port. acs: the ACS control

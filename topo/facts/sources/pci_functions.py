@@ -5,7 +5,7 @@ What NCCL writes of one is nccl/detect/detection.py's.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.sysfs_pci import DEVICES
@@ -17,8 +17,7 @@ SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?) GT/s")
 UNKNOWN_LANES = 63  # PCIe link width field of all ones: what a device that fell off the bus answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciLinkEnd:
+class PciLinkEnd(NamedTuple):
     """One end's view of a link: GT/s and lanes it runs at, and the most that end can do; None when unreadable.
 
     max_speed and max_width are what sysfs says of the latter: the text, and the number there, also that of a device
@@ -33,8 +32,7 @@ class PciLinkEnd:
     max_width: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciFunction:
+class PciFunction(NamedTuple):
     """One function. `folder` is its real path in sysfs, `path` the way down: the host bridge ("pci0000:15"), then the
     bus ids, its own last.
 

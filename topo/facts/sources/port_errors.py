@@ -6,8 +6,7 @@ Kernel: Documentation/ABI/stable/sysfs-class-infiniband; hw_counters are those o
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS
@@ -52,8 +51,7 @@ BETWEEN_S = 1.0
 """Seconds between the two readings of `live_later`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortErrors:
+class PortErrors(NamedTuple):
     """The counters of one port that could be read, by name."""
 
     device: str
@@ -61,8 +59,7 @@ class PortErrors:
     counts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortErrorsTwice:
+class PortErrorsTwice(NamedTuple):
     """The counters of all ports before and after some seconds."""
 
     before: tuple[PortErrors, ...]
@@ -78,7 +75,7 @@ def live_later() -> dict[str, Any]:
     before, begin = read_port_errors(LiveReader()), time.monotonic_ns()
     time.sleep(BETWEEN_S)
     after, end = read_port_errors(LiveReader()), time.monotonic_ns()
-    ports = {"before": [asdict(port) for port in before], "ports": [asdict(port) for port in after]}
+    ports = {"before": [port._asdict() for port in before], "ports": [port._asdict() for port in after]}
     return ports | {"between_ms": max(1, (end - begin) // 1_000_000)}
 
 

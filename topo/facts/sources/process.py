@@ -9,8 +9,7 @@ import ctypes
 import os
 import platform
 import resource
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 
@@ -20,8 +19,7 @@ GET_MEMPOLICY = {"x86_64": 239, "aarch64": 236, "ppc64le": 260}  # asm/unistd.h
 CAP_IPC_LOCK = 14  # linux/capability.h: no limit on locked memory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class Process(NamedTuple):
     """memlock_bytes and open_files are (soft, hard), UNLIMITED without one. Each is None if not recorded.
 
     locks_freely: it has CAP_IPC_LOCK. seccomp: 0 off, 1 strict, 2 filtered. numa_error: why get_mempolicy failed, ""

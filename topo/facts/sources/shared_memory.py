@@ -3,8 +3,7 @@
 
 import os
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 
@@ -13,8 +12,7 @@ SEGMENT = "nccl-"  # NCCL's shmutils.cc: nccl-XXXXXX
 YOUNG_S = 600  # a segment of a job that is starting is young
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(NamedTuple):
     """A segment of NCCL. held: whether a process has it mapped, None where some could not be looked at."""
 
     name: str
@@ -23,8 +21,7 @@ class Segment:
     held: bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedMemory:
+class SharedMemory(NamedTuple):
     """The file system. error: why nothing is known of it."""
 
     size_bytes: int = 0

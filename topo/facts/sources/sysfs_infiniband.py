@@ -7,6 +7,7 @@ what only libibverbs reports (limits, MTU, DMA-BUF) is verbs.py.
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.sysfs_net import CLASS as NET
@@ -45,8 +46,7 @@ class Gid:
         return 2 if self.type.startswith("RoCE v2") else 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RdmaPort:
+class RdmaPort(NamedTuple):
     """One port. Each reading is None when it is absent or unreadable.
 
     state is ACTIVE, DOWN, INIT, ARMED; physical_state LinkUp, Polling, Disabled, ...; rate the kernel's text
@@ -99,8 +99,7 @@ class RdmaPort:
         return first[-19:] if first else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RdmaDevice:
+class RdmaDevice(NamedTuple):
     """One RDMA device. GUIDs as in sysfs, 946d:ae03:0090:7832; each reading is None when absent or unreadable.
 
     path is the sysfs path of the device behind it, None for Soft-RoCE; bus_id that device's PCI bus id, None when it

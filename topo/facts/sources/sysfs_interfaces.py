@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every network interface of a machine from /sys/class/net, used by NCCL or not (sysfs_net.py says which are)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Facts, Reader
 from railgauge.topo.facts.sources.sysfs_net import CLASS, read_nic
 from railgauge.topo.values.number import whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SysfsInterface:
+class SysfsInterface(NamedTuple):
     """One interface. speed_mbps is None when unreadable (down, virtual); bus_id when no PCI function is behind it.
 
     mtu is in bytes, mac as sysfs writes it, state the text of operstate ("up", "down", "unknown"). kind is what the

@@ -5,7 +5,7 @@ NCCL's functions: `ncclNetSocketInit`, `ncclNetSocketGetSpeed`, `ncclTopoFillNet
 nccl/settings/interfaces.py chooses among them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Facts, Reader
 from railgauge.topo.facts.sources.sysfs_pci import is_placed, pci_function
@@ -19,8 +19,7 @@ FAMILIES = {"AF_INET": False, "AF_INET6": True}
 """NCCL_SOCKET_FAMILY: whether addresses are of IPv6; NCCL ignores other values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SocketNic:
+class SocketNic(NamedTuple):
     """One interface that sockets may use. bus_id is None when no PCI device is behind it.
 
     `why_no_bus` then says what is. speed_mbps is None when it cannot be read.

@@ -11,8 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.topo.facts.reader import Facts, Reader
 from railgauge.topo.facts.sources.child import ask, python
@@ -22,8 +21,7 @@ CHILD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "verbs_child.p
 MTU_BYTES = {1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096}  # enum ibv_mtu
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerbsPort:
+class VerbsPort(NamedTuple):
     """One port: MTUs in bytes."""
 
     number: int
@@ -31,8 +29,7 @@ class VerbsPort:
     active_mtu: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerbsDevice:
+class VerbsDevice(NamedTuple):
     """One device. dma_buf: whether it registers DMA-BUF. error: why it could not be opened.
 
     Each is None where the question failed.
@@ -51,8 +48,7 @@ class VerbsDevice:
         return next((port for port in self.ports if port.number == number), VerbsPort(number=number))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verbs:
+class Verbs(NamedTuple):
     """All devices, in the order of `ibv_get_device_list`, and why there are none."""
 
     devices: tuple[VerbsDevice, ...] = ()

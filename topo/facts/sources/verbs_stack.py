@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What libibverbs needs to reach a device: its node below /dev/infiniband, and the configuration of its provider."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS
@@ -15,8 +15,7 @@ KERNEL_NAMES = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re", 
 """The provider of a kernel module that is called otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerbsStack:
+class VerbsStack(NamedTuple):
     """nodes: those in /dev/infiniband, None if /dev was not read. providers: those that libibverbs has to
     load, without ".driver"; empty also where it has them built in. uverbs: the node of each device, by its name.
     drivers: the provider that each device needs, by its name; left out if the kernel's module is unknown.

@@ -7,14 +7,14 @@ The rules about changes read a machine and its baseline; no other rule knows of 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from railgauge.topo.compare.change import Change
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.machine import Machine, is_same_host
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(NamedTuple):
     """`name` as given on the command line, `host`: the machine's name; `machine`: None if only findings were kept."""
 
     name: str

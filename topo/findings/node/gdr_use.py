@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prerequisites of GPUDirect RDMA on a machine, for the rules about its two mechanisms: peer memory and DMA-BUF."""
 
-from dataclasses import replace
-
 from railgauge.topo.facts.sources.gdr import nic_gdr
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import PATH_TYPES
@@ -33,7 +31,7 @@ def by_dma_buf(machine: Machine) -> tuple[bool | None, str]:
     """Whether the first port supports it without a peer-memory module, and why not; None if unknown."""
     if machine.facts is None or not machine.rdma_ports:
         return None, ""
-    alone = replace(machine.facts.gdr, peer_memory=())
+    alone = machine.facts.gdr._replace(peer_memory=())
     enabled = parameter(machine.settings, "NCCL_DMABUF_ENABLE", 1) != 0
     works, why = nic_gdr(alone, machine.rdma_ports[0].dma_buf, dma_buf_enabled=enabled)
     return works, why.partition("DMA-BUF: ")[2] or why.partition(", and ")[2] or why

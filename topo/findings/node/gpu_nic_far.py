@@ -64,7 +64,8 @@ def _distance(machine: Machine, gpu: Node, net: Node) -> int:
 
 def _rdma_nets(machine: Machine) -> list[Node]:
     """NICs that NCCL's IB plugin would use: those with the name of an RDMA device."""
-    return [net for net in machine.system.nets if net.name in _hardware(machine)]
+    hardware = _hardware(machine)
+    return [net for net in machine.system.nets if net.name in hardware]
 
 
 def _hardware(machine: Machine) -> set[str]:

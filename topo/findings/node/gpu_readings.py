@@ -2,7 +2,7 @@
 """What rules about the health of GPUs share: each GPU is judged by a reading, and UNKNOWN names those without it."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.sources.gpu_health import GpuHealth, GpuHealthReading, read_gpu_health_later
 from railgauge.topo.findings.finding import Finding
@@ -11,8 +11,7 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuReadings:
+class GpuReadings(NamedTuple):
     """The GPUs of a machine at one time, and those at a later one by bus id, with the seconds between them."""
 
     first: GpuHealthReading

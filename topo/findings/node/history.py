@@ -8,6 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 
@@ -31,8 +32,7 @@ class Transition(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingEvent:
+class FindingEvent(NamedTuple):
     """One change of a finding. finding: as it is now; a finding that is gone as it was. flaps: its changes within
     WITHIN_S, 0 below FLAPS, no more than MOST_FLAPS.
     """
@@ -99,7 +99,7 @@ class FindingHistory:
         if len(self.changed) > MOST:
             self.changed.popitem(last=False)
         lately = sum(now_s - one <= WITHIN_S for one in times)
-        return replace(event, flaps=lately if lately >= FLAPS else 0)
+        return event._replace(flaps=lately if lately >= FLAPS else 0)
 
 
 def _key(finding: Finding) -> tuple[str, str]:

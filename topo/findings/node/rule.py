@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from railgauge.topo.facts.pasted.placement import ASSUMED
 from railgauge.topo.findings.file_rule import FileRule, guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import SinceBaseline
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.machine import Machine
+from railgauge.topo.values.busid import ASSUMED
 
 
 class Need(StrEnum):

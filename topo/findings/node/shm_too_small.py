@@ -9,7 +9,6 @@ from railgauge.topo.findings.cards.process import SHM_TOO_SMALL
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
-from railgauge.topo.predict.planned import planned
 
 SEGMENT_BYTES = 9_637_888
 """One connection of one channel: the buffers of all three protocols. NCCL prints it when there is no room for it
@@ -60,6 +59,7 @@ def _told(hops: int, need: int) -> str:
 def _channels(machine: Machine) -> int:
     """The number of channels that NCCL would run."""
     from railgauge.topo.predict.nccl_model import channels_most
+    from railgauge.topo.predict.planned import planned
 
     try:
         return max(LEAST_CHANNELS, channels_most(planned(machine)))

@@ -6,7 +6,8 @@ not, it is unknown whether a finding is new; where it cannot look now, it is unk
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from railgauge.topo.findings.finding import LEVELS, ORDER, Finding, Level, Since
 from railgauge.topo.findings.node import changed_since, slower_than_before
@@ -17,8 +18,7 @@ TOLD = (Level.INFO, Level.WARN, Level.FAIL)
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedFindings:
+class ComparedFindings(NamedTuple):
     """The present findings, each with `since`; those of the baseline that are gone or cannot be seen now."""
 
     baseline: Baseline

@@ -20,7 +20,7 @@ Not covered: the second, "_dma" device of ConnectX-8 in data-direct mode, which 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.verbs import Verbs, VerbsDevice
@@ -36,8 +36,7 @@ EVERY_PORT, DEFAULT_GID = parse_hca(None), GidSettings()
 MAX_PORTS = 32  # MAX_IB_DEVS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IbSettings:
+class IbSettings(NamedTuple):
     """NCCL's settings for the plugin."""
 
     hca: HcaFilter = EVERY_PORT
@@ -47,8 +46,7 @@ class IbSettings:
     pci_order: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NcclPort:
+class NcclPort(NamedTuple):
     """One port as NCCL's plugin offers it; its place among `nccl_ports` is NCCL's dev.
 
     port counts through the functions of one card; guid is the number NCCL prints, the card's GUID read in host byte
@@ -160,7 +158,7 @@ def card_path(path: str | None, merge_vfs: bool) -> str | None:
 def _numbered(port: NcclPort, before: Sequence[NcclPort]) -> NcclPort:
     """The port with NCCL's number, which counts the ports of the same card before it."""
     same = [other for other in before if port.pci_path is not None and other.pci_path == port.pci_path]
-    return replace(port, port=port.port + len(same))
+    return port._replace(port=port.port + len(same))
 
 
 def merged(ports: Sequence[NcclPort], settings: IbSettings) -> tuple[tuple[NcclPort, ...], ...]:

@@ -6,7 +6,7 @@ own (libfabric, a vendor's) are not modelled here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.gdr import nic_gdr, read_gdr
@@ -21,8 +21,7 @@ from railgauge.topo.nccl.settings.interfaces import socket_interfaces
 from railgauge.topo.nccl.settings.parameter import parameter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nic:
+class Nic(NamedTuple):
     """One NIC. `bus_id` is None if it is on no PCI device; `why_no_bus` says why.
 
     guid distinguishes cards. speed_mbps, max_connections and gdr (GPUDirect RDMA) are None if unknown.

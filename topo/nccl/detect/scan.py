@@ -6,7 +6,7 @@ Each rank of NCCL makes a tree of its own GPU and all NICs (`ncclTopoGetSystem`)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.facts.reader import Reader
@@ -26,8 +26,7 @@ from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import ElementBuilder, fuse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(NamedTuple):
     """A topology, and warnings about what could not be read."""
 
     topology: Topology

@@ -7,7 +7,7 @@ those.
 The copy speed of a core and the memory speed are planning figures; `link` and `run` measure.
 """
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.graph.figures import Figure, between_cpus
@@ -22,8 +22,7 @@ CHANNELS_OF_RANK = 8  # more rings than this on one host rank only share the sam
 MAX_RANKS = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(NamedTuple):
     """A NUMA node of the first host: its CPU node, its cores, and its memory's speed (None: unknown)."""
 
     cpu: str
@@ -51,7 +50,7 @@ def add_host_ranks(
 
 
 def _narrowed(place: _Place, allowed: frozenset[int] | None) -> _Place:
-    return place if allowed is None else replace(place, cores=tuple(core for core in place.cores if core in allowed))
+    return place if allowed is None else place._replace(cores=tuple(core for core in place.cores if core in allowed))
 
 
 def shares(count: int, cores: list[int]) -> list[int]:

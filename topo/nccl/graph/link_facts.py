@@ -141,7 +141,7 @@ def _functions(inventory: MachineFacts | None) -> dict[str, PciFunction]:
 def _measured(link: PciLink, function: PciFunction, functions: Mapping[str, PciFunction]) -> PciLink:
     """The facts with what sysfs adds to them."""
     now = Rate(gt_per_s=function.link.gt_per_s, lanes=function.link.lanes)
-    return replace(link, now=now, ends=_ends(function, functions), virtual=function.physfn is not None)
+    return link._replace(now=now, ends=_ends(function, functions), virtual=function.physfn is not None)
 
 
 def _ends(function: PciFunction, functions: Mapping[str, PciFunction]) -> Rate:

@@ -7,6 +7,7 @@ and MEM are ours: a rank on host memory and the memory of a NUMA node.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 LOCAL_GB_PER_S = 5000.0  # LOC_BW: "no limit" in NCCL's model
 
@@ -84,8 +85,7 @@ class Node:
         return divmod(self.device or 0, 1 << 32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(NamedTuple):
     """One direction of a link: from node `source` to node `target`, with its bandwidth in GB/s.
 
     `gb_per_s` is what NCCL plans with, `origin` the origin of that figure, such as "32 GT/s x16"; "" if NCCL's model

@@ -4,8 +4,8 @@
 NCCL's function: `ncclTopoCheckGdr` (2.30), which logs its reason in TRACE builds only.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
 from railgauge.topo.nccl.paths.local import local_cpu
@@ -27,8 +27,7 @@ class GdrCondition(StrEnum):
     TOO_FAR = "too-far"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuDirect:
+class GpuDirect(NamedTuple):
     """The decision for one direction. `failed` is the first condition that fails, None if GPUDirect RDMA is used.
 
     distance: the path type that counts, between the NIC and the GPU or, with PXN, the GPU that relays (`relay`, its

@@ -5,7 +5,7 @@ path_search.py finds the plain routes, reroute.py changes those that NCCL does n
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Link, Node, NodeKind, System
 from railgauge.topo.nccl.paths.gpudirect import GpuDirect, gpu_direct, needs_flush
@@ -21,8 +21,7 @@ TO = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
 NO_LEVELS = Levels()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class Path(NamedTuple):
     """One path: `type` of PATH_TYPES, `via` the ids passed after the start (the end included), `links` those taken.
 
     `gb_per_s` is what NCCL plans with.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether NCCL uses P2P between two GPUs, and which rule or setting decides (`ncclTopoCheckP2p`, 2.30)."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node, NodeKind
 from railgauge.topo.nccl.paths.path_search import NVB, NVL, Route
@@ -23,8 +23,7 @@ class PeerRule(StrEnum):
     OTHER_HOST = "other-host"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerAccess:
+class PeerAccess(NamedTuple):
     """The decision: `distance` is the path type by the physical links, `level` the furthest one allowed.
 
     relay: the card between the two whose NVLinks carry the data (NVB). stops: NCCL does not start, because
@@ -39,8 +38,7 @@ class PeerAccess:
     stops: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerRules:
+class PeerRules(NamedTuple):
     """The rules for all pairs of a machine. `denied`: pairs of ids without peer access by NVML."""
 
     level: PathTypeLimit

@@ -7,7 +7,7 @@ does not matter. NCCL does not start with an invalid one ("invalid usage").
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -23,8 +23,7 @@ ALGORITHMS = ("tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree
 PROTOCOLS = ("ll", "ll128", "simple")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class Allowed(NamedTuple):
     """What each collective may use, by NCCL's names in lower case; None without a setting.
 
     Without a setting LL128 is used only where NCCL trusts it; a setting that allows it forces it.

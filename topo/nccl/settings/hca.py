@@ -5,7 +5,7 @@ NCCL's functions: `ncclIbInitDevices`, `parseStringList`, `matchIfList` of 2.30.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.values.number import atoi
@@ -15,8 +15,7 @@ MAX_PREFIX = 63  # netIf.prefix without its end
 Port = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HcaEntry:
+class HcaEntry(NamedTuple):
     """One entry of the list, mlx5_0:1:rail:plane, as written and parsed; None is any port, no rail, no plane."""
 
     text: str
@@ -26,8 +25,7 @@ class HcaEntry:
     plane: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HcaFilter:
+class HcaFilter(NamedTuple):
     """NCCL_IB_HCA: entries to use (or to leave out, with `exclude`), by prefix or by exact name."""
 
     exclude: bool

@@ -7,6 +7,7 @@ NCCL's functions: `ncclGetLevel` (levels by name or by the old integers), `getNe
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.nccl.graph.model import PATH_TYPES
 from railgauge.topo.nccl.settings.parameter import parameter
@@ -30,8 +31,7 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathTypeLimit:
+class PathTypeLimit(NamedTuple):
     """The furthest path type that is allowed, and the setting that says so."""
 
     type: str

@@ -7,7 +7,7 @@ what releases do otherwise is asked of their libraries in tests/nccl.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.known_settings import KNOWN, REMOVED, KnownSetting, ValueType, nearest
@@ -36,8 +36,7 @@ PYTORCH = ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG
 """Settings of PyTorch named like NCCL's; since 2.2 they are TORCH_NCCL_*."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingFault:
+class SettingFault(NamedTuple):
     """ignored: NCCL ignores the setting; else it uses another value, or does not start (fatal).
 
     meant: the setting that was probably meant, None if unknown.
