@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from railgauge.cli.findings_output import FailOn
 from railgauge.cli.help.command import app_of, argument, option
 from railgauge.cli.help.page import ANSWER
 from railgauge.cli.machine_options import Json
@@ -44,6 +45,7 @@ from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.collectives.without_effect import without_effect
 from railgauge.topo.errors import UsageError
+from railgauge.topo.findings.finding import Level
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.values.near import did_you_mean
 from railgauge.transports.fault import parse_fault
@@ -228,6 +230,7 @@ def run(
             help="How much slower than the older result a size may be.",
         ),
     ] = None,
+    fail_on: FailOn = Level.WARN,
     save: SaveCapture = None,
     output: Annotated[
         str, option(ANSWER, "-J", "--output_file", metavar="FILE", help="Write the JSON document to this file.")
@@ -345,7 +348,7 @@ def run(
         command="run",
     )
     lost = parse_tolerance(10.0 if tolerance is None else tolerance)
-    answer = RunAnswer(files=files, record=record, compare=compare or None, tolerance=lost)
+    answer = RunAnswer(files=files, record=record, compare=compare or None, tolerance=lost, fail_on=fail_on)
     return start(job, asked, answer, remarks)
 
 

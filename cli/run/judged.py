@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from railgauge.collectives.device import Device
 from railgauge.collectives.document import RunDocument
+from railgauge.collectives.engine import Engine
+from railgauge.collectives.job import Job
 from railgauge.topo.errors import Error
+from railgauge.topo.findings.finding import Level, at_or_above
 from railgauge.topo.values.printable import printable
 
 if TYPE_CHECKING:
     from railgauge.topo.jobs.judge.judged_table import JudgedTable
 
+SYMMETRIC = 2
+"""Of -R: NCCL runs on symmetric windows."""
 
-def judged(document: RunDocument, *, symmetric: bool = False) -> "JudgedTable | None":
-    """The verdict beside the machine of rank 0: all are taken to be equal. None in host memory, and for one rank.
 
-    symmetric: NCCL ran on symmetric windows (-R 2).
-    """
+def judged(document: RunDocument, job: Job) -> "JudgedTable | None":
+    """The verdict beside the machine of rank 0: all are taken to be equal. None in host memory, and for one rank."""
     if document.device != Device.CUDA or document.ranks < 2 or not document.rows:
         return None
     from railgauge.collectives.table_result import table_of
@@ -29,12 +32,23 @@ def judged(document: RunDocument, *, symmetric: bool = False) -> "JudgedTable | 
         machine = load_machine(tolerant=True)
     except Error as error:
         why = str(error)
-    return judge(replace(table_of(document), symmetric=symmetric), machine, why, document.nodes)
+    symmetric = job.engine is Engine.NCCL and job.register == SYMMETRIC
+    table = replace(table_of(document), symmetric=symmetric, iterations=job.iterations, warmup=job.warmup)
+    return judge(table, machine, why, document.nodes)
+
+
+def fails(found: "JudgedTable | None", level: Level) -> bool:
+    """Whether a finding is at the level or worse. Few iterations (-n) were asked for: no verdict rests on them."""
+    if found is None:
+        return False
+    from railgauge.topo.findings.cards.measured import TOO_FEW_ITERATIONS
+
+    is_noise = any(one.id == TOO_FEW_ITERATIONS.id for one in found.findings)
+    return not is_noise and bool(at_or_above(found.findings, level))
 
 
 def lines(found: "JudgedTable") -> list[str]:
     """Comments below the table: the figure beside the forecast, and what is wrong."""
-    from railgauge.topo.findings.finding import Level
     from railgauge.topo.render.judge import reached_text
 
     told = [f"{one.level} {one.id}: {one.message}" for one in found.findings if one.level is not Level.PASS]

@@ -14,11 +14,11 @@ from railgauge.cli.run.replay import replay_lines, with_forecast
 from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.document import RunDocument
-from railgauge.collectives.engine import Engine
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import WORSE
 from railgauge.collectives.report import nccl_tests
 from railgauge.topo.errors import Error, UnavailableError, described, status_of
+from railgauge.topo.findings.finding import Level
 from railgauge.transports.select import NET_IB
 
 if TYPE_CHECKING:
@@ -26,19 +26,17 @@ if TYPE_CHECKING:
     from railgauge.collectives.comparison import Comparison
     from railgauge.topo.jobs.judge.judged_table import JudgedTable
 
-SYMMETRIC = 2  # of -R
-
 
 class RunOutput:
     """The output of one process; only rank 0's process prints results."""
 
-    def __init__(self, job: Job, files: Sequence[ResultFile], *, leads: bool) -> None:
+    def __init__(self, job: Job, files: Sequence[ResultFile], *, leads: bool, fail_on: Level = Level.WARN) -> None:
         self._job = job
         self._files = files
         self.older: Older | None = None
         self._leads = leads
+        self._fail_on = fail_on
         self._rows = 0
-        self._symmetric = job.engine is Engine.NCCL and job.register == SYMMETRIC
         self._shows_progress = leads and job.json and sys.stderr.isatty()
 
     def say(self, text: str) -> None:
@@ -65,11 +63,12 @@ class RunOutput:
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
         saved = self._save(document)
-        shown = self._show(document, compared, None if error else judged.judged(document, symmetric=self._symmetric))
+        verdict = None if error else judged.judged(document, self._job)
+        shown = self._show(document, compared, verdict)
         broken = counters.tell(document.link_traffic or ())
         if document.error and not isinstance(error, BrokenPipeError):
             tell(f"railgauge run: {document.error}")
-        worse = self._tell_worse(compared)
+        worse = self._tell_worse(compared) or (WORSE if judged.fails(verdict, self._fail_on) else 0)
         return 4 if unmet else status_of(error) or broken or (0 if saved and shown else 3) or worse
 
     def _tell_worse(self, compared: "Comparison | None") -> int:

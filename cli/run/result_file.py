@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from railgauge.cli.json_text import json_text
 from railgauge.cli.output import write_text
 from railgauge.topo.errors import UsageError
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
     from railgauge.collectives.document import RunDocument
@@ -38,6 +39,8 @@ class RunAnswer:
     """--compare: the path of the older result."""
     tolerance: float = 0.0
     """The share of the older speed that may be lost, from 0 to less than 1."""
+    fail_on: Level = Level.WARN
+    """--fail-on: the level of the judge's findings from which the run ends with 1."""
 
     @property
     def paths(self) -> list[str]:

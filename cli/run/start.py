@@ -88,7 +88,7 @@ def run_here(job: Job, place: Place, answer: RunAnswer) -> int:
     die_with_parent()
     hear_interrupts_once()
     allow_many_files()  # memory and sockets of many ranks
-    output = RunOutput(job, answer.files, leads=place.process == 0)
+    output = RunOutput(job, answer.files, leads=place.process == 0, fail_on=answer.fail_on)
     if place.process == 0:
         check_folders(answer.paths)
         try:

@@ -35,10 +35,8 @@ HANDED_DOWN = ("NCCL_", "GLOO_SOCKET_IFNAME")
 """Settings that must be the same for all ranks: names, or prefixes."""
 OWN_STATUSES = frozenset({0, 2, 3, 4, 5, INTERNAL, 130, 141})
 WORSE = 1
-"""The status of a run that is slower than --compare allows, and of links with findings; the output is already
-printed."""
-MAY_END_WORSE = frozenset({"--compare", "link"})
-"""Words in the command lines that can end with it."""
+"""The status of a run that is slower than --compare allows or than its forecast, and of links with findings; the output
+is already printed."""
 GRACE_S = 5.0
 """How long a launcher may take to end its ranks before it is killed, in seconds."""
 BY_ENVIRONMENT = (SECRET, COMMAND)
@@ -164,15 +162,15 @@ def run_command(command: list[str], environ: Mapping[str, str], hosts: "Sequence
     with exit_on_signals(), _started(command, environ, words if hosts else None) as process:
         printed = _pass_on(process)
         status = process.wait()
-    if is_own(status, command, printed=printed):  # launchers exit with the status of a rank that failed
+    if is_own(status, printed=printed):  # launchers exit with the status of a rank that failed
         return Ended(status, None, printed)
     about = _about_a_host(words.said.decode(errors="replace"), hosts) or "see its output above"
     return Ended(4, f"{os.path.basename(command[0])} ended with status {status}: {about}", printed)
 
 
-def is_own(status: int | None, words: Sequence[str], *, printed: bool) -> bool:
-    """Whether a status is railgauge's, and not its launcher's or a signal's; `words` is the command line."""
-    return status in OWN_STATUSES or (status == WORSE and printed and not MAY_END_WORSE.isdisjoint(words))
+def is_own(status: int | None, *, printed: bool) -> bool:
+    """Whether a status is railgauge's, and not its launcher's or a signal's."""
+    return status in OWN_STATUSES or (status == WORSE and printed)
 
 
 @contextlib.contextmanager

@@ -60,7 +60,7 @@ def start(launch: Launch) -> Ended:
     """
     commands_by_host = _commands(launch)
     exported = environment(launch)
-    relay = _Hosts(launch.argv, list(commands_by_host), launch.timeout_s + ON_THE_WAY_S)
+    relay = _Hosts(list(commands_by_host), launch.timeout_s + ON_THE_WAY_S)
     with exit_on_signals():
         check(launch, _rendezvous_at(launch.hosts))
         converse(
@@ -118,9 +118,8 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
 class _Hosts(Listener):
     """Forwards the hosts' output, and records how each ended."""
 
-    def __init__(self, argv: list[str], nodes: list[str], start_within_s: float) -> None:
+    def __init__(self, nodes: list[str], start_within_s: float) -> None:
         super().__init__()
-        self._argv = argv
         self._not_started = set(nodes)
         self._start_within_s = start_within_s
         self._hung: set[str] = set()
@@ -174,7 +173,7 @@ class _Hosts(Listener):
         return status if status is not None and self._is_own(status) else 4
 
     def _is_own(self, status: int | None) -> bool:
-        return is_own(status, self._argv, printed=self._reported)
+        return is_own(status, printed=self._reported)
 
     def _note(self, node: str, status: int | None) -> str | None:
         """The message about a host whose processes did not end by themselves."""
