@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import OperationCase
 from railgauge.collectives.collectives import Collectives, Operator
@@ -20,7 +19,8 @@ from railgauge.collectives.gpu_arguments import check_arrays, check_parts, run_a
 from railgauge.collectives.gpu_blocks import most_blocks
 from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.collectives.gpu_memory import SymmetricArray
-from railgauge.collectives.gpu_slots import GDR, Slots
+from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
+from railgauge.collectives.gpu_proxies import GpuProxies
 from railgauge.collectives.gpu_way import (
     DUE,
     NAMES,
@@ -30,7 +30,6 @@ from railgauge.collectives.gpu_way import (
     Via,
     allowed_ways,
     net_wires,
-    proxies_of,
     vias_of,
 )
 from railgauge.collectives.gpu_work import GpuWork
@@ -40,14 +39,11 @@ from railgauge.collectives.registered import Registered
 from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Watch
-from railgauge.transports.connect import Connector, End
 from railgauge.transports.group import Group
 from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import NET_IB
 from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.typed import listed
-from railgauge.transports.wire import Wire
 
 COLLECTIVES = tuple(NUMBERS)
 COUNTED_BY_DESTINATION = (Collective.REDUCE_SCATTER, Collective.BROADCAST, Collective.SCATTER)
@@ -57,7 +53,7 @@ NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # for a rank that sen
 T = TypeVar("T")
 
 
-class GpuCommunicator(Collectives):
+class GpuCommunicator(Collectives, GpuPointToPoint):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
     Operations are put on the stream of the caller's library (`current_stream`), in the same order on all ranks, and
@@ -113,12 +109,9 @@ class GpuCommunicator(Collectives):
         told = group.all_gather([self._engine.processors, lent], listed(int, listed(*[bytes] * self.size)))
         buffers, processors = [one[self.rank] for _, one in told], [min(count, most) for count, _ in told]
         self._together(lambda: self._engine.connect(buffers, processors))
-        self._connectors: list[Connector] = []
-        self._slots: Slots | None = None
-        self._leaving: dict[int, str] = {}
-        self._arriving: dict[int, str] = {}
-        """By rank the transport over a network, as NCCL's log names it at this end."""
-        self._carry(net_wires(plan, network, vias), network)
+        self._proxies = GpuProxies(group, self._engine)
+        wires = net_wires(plan, network, vias)
+        self._proxies.connect(wires, network, peers, plan, self.vias, device, self._together)
         self._allowed = allowed_ways(environ, in_channels=in_channels)
         self._watch = Watch(self._standing, self._abort)
         self._job.attend(self._watch)
@@ -137,7 +130,7 @@ class GpuCommunicator(Collectives):
         counted.
         """
         return [
-            GpuEnd(rank, NAMES.get(via) or self._leaving[rank], *traffic, self._arriving.get(rank))
+            GpuEnd(rank, NAMES.get(via) or self._proxies.leaving[rank], *traffic, self._proxies.arriving.get(rank))
             for rank, (via, traffic) in enumerate(zip(self.vias, self._engine.traffic, strict=True))
             if via is not Via.NONE
         ]
@@ -274,14 +267,11 @@ class GpuCommunicator(Collectives):
         """
         if self._job.is_copy:
             return
-        if self._connectors:
+        if self._proxies.are_there:
             with contextlib.suppress(RunError):  # the run has failed
                 self._group.barrier()
         self._engine.stop()
-        for connector in self._connectors:
-            connector.close()
-        if self._slots:
-            self._slots.close()
+        self._proxies.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -324,34 +314,6 @@ class GpuCommunicator(Collectives):
             raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
         return made  # type: ignore[return-value]
 
-    def _carry(self, wires: Sequence[Wire], network: Network) -> None:
-        """Connect the nodes, and start the proxy that moves the staging buffers between them."""
-        if not wires:
-            return
-        doorbells: list[Doorbell] = []
-        proxies: list[tuple[Connector, dict[Wire, End]]] = []
-        for _ in range(min(self._group.all_gather(proxies_of(self.peers, self.rank), int))):
-            doorbells.append(Doorbell())
-            self._connectors.append(Connector(self._group, doorbells[-1], None, network))
-            ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
-            proxies.append((self._connectors[-1], dict(ends)))
-        slots = self._slots = Slots(self._engine, self.device, self.rank, proxies, self.plan.direct[self.rank])
-        if network.name == NET_IB:
-            self._together(slots.place)
-            slots.show(self._group)
-        for proxy, (_, made) in enumerate(proxies):
-            for rank in (rank for rank, via in enumerate(self.vias) if via is Via.NET):
-                to = [end for wire, end in made.items() if wire.target == rank and isinstance(end, Sender)]
-                arriving = [end for wire, end in made.items() if wire.source == rank and isinstance(end, Receiver)]
-                self._engine.carry(proxy, rank, to, arriving, slots.flush(proxy, rank, self.timeout_s))
-        self._engine.start(doorbells)
-        for wire in reversed(list(proxies[0][1])):
-            incoming = wire.target == self.rank
-            names = self._arriving if incoming else self._leaving
-            assert wire.devices
-            name = f"{wire.network}/{wire.devices[incoming]}{GDR if slots.by_gdr(wire) else ''}"
-            names[wire.source if incoming else wire.target] = name
-
     def _channels(self) -> list[tuple[list[int], list[int]]]:
         """The ring and a tree of each channel; channels without a tree have a chain to rank 0."""
         rings, trees = self.plan.rings, self.plan.trees
@@ -363,8 +325,7 @@ class GpuCommunicator(Collectives):
 
     def _abort(self) -> None:
         self._engine.abort()
-        for connector in self._connectors:
-            connector.abort()
+        self._proxies.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
         at_once = not (async_op or self._allowed or self._job.failure)
@@ -383,7 +344,7 @@ class GpuCommunicator(Collectives):
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
         self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
-        return GpuWork(self.wait, self._engine.mark(stream), destination) if async_op else destination
+        return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
@@ -395,4 +356,15 @@ class GpuCommunicator(Collectives):
         self._engine.run_parts(
             from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream
         )
-        return GpuWork(self.wait, self._engine.mark(stream), destination) if async_op else destination
+        return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
+
+    def _work(self, array: Any) -> GpuWork:
+        return GpuWork(self.wait, array)
+
+    def _put(self, messages: Sequence[GpuMessage], works: Sequence[GpuWork], stream: int) -> None:
+        self.running(self._engine.check)
+        self._engine.run_messages(list(messages), stream)
+        if works:
+            mark = self._engine.mark(stream)
+            for work in works:
+                work.put(mark)
