@@ -2,7 +2,6 @@
 """Collectives on arrays in the memory of GPUs: a GPU for each rank, over the channels of a plan."""
 
 import contextlib
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,14 +12,15 @@ from railgauge.collectives.case import OperationCase
 from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
+from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Bitwise, Dtype, PreMulSum
 from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, run_at_once
 from railgauge.collectives.gpu_blocks import most_blocks
 from railgauge.collectives.gpu_end import GpuEnd
-from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
 from railgauge.collectives.gpu_proxies import GpuProxies
+from railgauge.collectives.gpu_registration import GpuRegistration
 from railgauge.collectives.gpu_way import (
     DUE,
     NAMES,
@@ -35,8 +35,9 @@ from railgauge.collectives.gpu_way import (
 from railgauge.collectives.gpu_work import GpuWork
 from railgauge.collectives.operation import NUMBERS, WHOLE
 from railgauge.collectives.plan import Plan
-from railgauge.collectives.registered import Registered
-from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
+from railgauge.collectives.subgroups import Part, Subgroups
+from railgauge.collectives.work import Making, WorkQueue
+from railgauge.topo.errors import AbortedError, Error, RunError, UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.group import Group
@@ -53,7 +54,7 @@ NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # for a rank that sen
 T = TypeVar("T")
 
 
-class GpuCommunicator(Collectives, GpuPointToPoint):
+class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
     Operations are put on the stream of the caller's library (`current_stream`), in the same order on all ranks, and
@@ -75,8 +76,10 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
         in_channels: bool = False,
         environ: Mapping[str, str] | None = None,
         max_ctas: int | None = None,
+        parent: "GpuCommunicator | None" = None,
     ) -> None:
-        """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
+        """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process. `parent` is
+        what this is split from.
 
         `in_channels`: everything that can uses the plan's rings, as when the user has given them. `max_ctas`: how many
         blocks each kernel has at most, beside NCCL's settings (`most_blocks`); the least of all ranks counts.
@@ -89,35 +92,44 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
         self.rank, self.size, self.device = group.rank, group.world_size, device
         self.peers, self.plan = list(peers), plan
         self._group, self._job = group, group.job
-        environ = os.environ if environ is None else environ
-        most = min(group.all_gather(most_blocks(environ, max_ctas), int))
-        bus_ids = [peer.bus_id or "" for peer in peers]
-        seen = [peer.host_id == peers[self.rank].host_id for peer in peers]
-        reach = group.all_gather(
-            [there and native.gpus_reach(bus_ids[self.rank], one) for there, one in zip(seen, bus_ids, strict=True)],
-            listed(*[bool] * self.size),
-        )
-        vias = vias_of(peers, plan, reach)
+        self._parent, self._network = parent, network
+        self._parts: list[GpuCommunicator] = []
+        self._subgroups = Subgroups(group)
+        self._works: WorkQueue | None = None
+        self._closed = False
+        self._aborted: AbortedError | None = None
+        if parent:
+            ranks = [parent._group.members.index(one) for one in group.members]
+            self._most: int = parent._most
+            self._allowed: dict[Collective, list[int]] = parent._allowed
+            self._reach: list[list[bool]] = [[parent._reach[a][b] for b in ranks] for a in ranks]
+        else:
+            environ = os.environ if environ is None else environ
+            self._most = min(group.all_gather(most_blocks(environ, max_ctas), int))
+            self._allowed = allowed_ways(environ, in_channels=in_channels)
+            self._reach = self._reached()
+        vias = vias_of(peers, plan, self._reach)
         self.vias = vias[self.rank]
-        layout = Layout.of(vias, nvlink=plan.nvlink, most_blocks=most)
-        self._engine = self._together(
-            lambda: native.GpuEngine(
-                device, self.rank, [int(via) for via in self.vias], layout.numbers, self._job.timeout_s
-            )
-        )
-        lent = self._together(lambda: [self._engine.lent(rank) for rank in range(self.size)])
-        told = group.all_gather([self._engine.processors, lent], listed(int, listed(*[bytes] * self.size)))
-        buffers, processors = [one[self.rank] for _, one in told], [min(count, most) for count, _ in told]
-        self._together(lambda: self._engine.connect(buffers, processors))
+        layout = Layout.of(vias, nvlink=plan.nvlink, most_blocks=self._most)
+
+        def make() -> tuple[native.GpuEngine, list[bytes]]:
+            vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
+            engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s)
+            return engine, [engine.lent(rank) for rank in range(self.size)]
+
+        kind = listed(int, listed(*[bytes] * self.size)) | None
+        (self._engine, _), told = self._agree(make, lambda made: [made[0].processors, made[1]], kind)
+        buffers, processors = [one[self.rank] for _, one in told], [min(count, self._most) for count, _ in told]
         self._proxies = GpuProxies(group, self._engine)
-        wires = net_wires(plan, network, vias)
-        self._proxies.connect(wires, network, peers, plan, self.vias, device, self._together)
-        self._allowed = allowed_ways(environ, in_channels=in_channels)
-        self._watch = Watch(self._standing, self._abort)
+        self._watch = Watch(self._standing, self._end_waits)
         self._job.attend(self._watch)
+        self._together(lambda: self._engine.connect(buffers, processors))
+        wires = net_wires(plan, network, vias, group.members)
+        self._proxies.connect(wires, network, peers, plan, self.vias, device, self._together)
         if self.size > 1:
             self._engine.channels(self._channels())
-        group.barrier()
+        if wires:
+            group.barrier()
 
     @property
     def channels(self) -> int:
@@ -142,7 +154,7 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
 
     def running(self, operation: Callable[[], T]) -> T:
         """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
-        return running(self._job, operation)
+        return running(self._job, operation, lambda: self._aborted)
 
     def choose(self, collective: Collective, choices: Sequence[tuple[int, KernelLaunch]]) -> None:
         """Set the launch for sizes up to each limit (bytes as nccl-tests counts them, growing); above, the default. The
@@ -197,46 +209,6 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
         where = GpuRanks(ranks=self.size, gb_per_s=min(between, default=0.0))
         return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
 
-    def register(self, array: Any) -> Registered:
-        """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
-        in length.
-
-        Raises:
-            UnavailableError: on any rank, that memory cannot be mapped by others: only memory of cudaMalloc can
-                (PyTorch: without expandable segments).
-            RunError: a rank was lost meanwhile.
-        """
-        told = cuda_array(array)
-        return Registered(self._open(told.pointer, told.count * told.dtype.bytes), self._close)
-
-    def allocate(self, shape: int | Sequence[int], dtype: Dtype) -> SymmetricArray:
-        """Allocate memory that all ranks map; called by all ranks together, with one shape.
-
-        Raises:
-            UnavailableError: on any rank, there is too little memory.
-            MismatchError: ranks ask for different sizes.
-            RunError: a rank was lost meanwhile.
-        """
-        shape = (shape,) if isinstance(shape, int) else shape
-        size = math.prod(shape) * dtype.bytes
-        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1)))
-        return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
-
-    def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
-        """Memory that stays registered until this rank's part ends; all ranks take the same sizes in one order.
-
-        Raises:
-            UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
-        """
-        memory = self._together(lambda: native.GpuMemory(self.device, size))
-        self._open(memory.pointer, size, symmetric=symmetric)
-        return memory
-
-    @property
-    def maps_all(self) -> bool:
-        """Whether all GPUs map each other's memory, so that registering it has an effect."""
-        return self._engine.can_register
-
     def synchronize(self, stream: int = 0) -> None:
         """Wait until this rank's operations on a stream (CUDA's handle) are done.
 
@@ -261,12 +233,26 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
         """
         self._group.barrier()
 
-    def close(self) -> None:
-        """Send what the others still have to receive, and end; called by all ranks together, after the last
-        operation.
+    def abort(self) -> None:
+        """End this rank's operations here, which raise AbortedError from now on; any thread may call it. The other
+        ranks wait for this one until their timeout, or abort too. Communicators that were split off go on.
         """
-        if self._job.is_copy:
+        self._aborted = self._aborted or AbortedError(f"rank {self._group.world_rank}: this communicator was aborted")
+        self._end_waits()
+
+    def close(self) -> None:
+        """Send what the others still have to receive, and end, with all that were split off; called by all ranks
+        together, after the last operation. May be called twice.
+        """
+        if self._closed or self._job.is_copy:
             return
+        self._closed = True
+        if self._works:
+            self._works.close()
+        for part in tuple(self._parts):
+            part.close()
+        if self._parent:
+            self._parent._parts.remove(self)
         if self._proxies.are_there:
             with contextlib.suppress(RunError):  # the run has failed
                 self._group.barrier()
@@ -274,24 +260,6 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
         self._proxies.close()
         self._job.dismiss(self._watch)
         self._group.leave()
-
-    def _open(self, pointer: int, size: int, *, symmetric: bool = False) -> int | None:
-        """Register memory of this rank; None where not all GPUs map each other's."""
-        if not self.maps_all:
-            return None
-        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer) for rank in range(self.size)])
-        told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
-        for rank, (bytes_, _) in enumerate(told):
-            if symmetric and bytes_ != told[0][0]:
-                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
-        theirs = [one[self.rank] for _, one in told]
-        return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
-
-    def _close(self, registration: int) -> None:
-        """Unregister memory; when this returns, no rank maps it any more."""
-        self._group.barrier()
-        self._engine.close_memory(registration)
-        self._group.barrier()
 
     def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
         """The path that settings allow, by its number; DUE: the engine chooses."""
@@ -303,16 +271,47 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
 
     def _together(self, make: Callable[[], T]) -> T:
         """The result of `make`, once it succeeded on all ranks; else all raise, naming the rank that failed."""
+        return self._agree(make, lambda _made: None, None)[0]
+
+    def _agree(self, make: Callable[[], T], tell: Callable[[T], Any], kind: Any) -> tuple[T, list[Any]]:
+        """The same, and what all ranks say about theirs, which is of a kind that may be None."""
         made: T | None = None
         error: Error | None = None
         try:
             made = make()
         except (UnavailableError, UsageError) as caught:
             error = caught
-        failed = self._group.all_gather(None if error is None else str(error), str | None)
-        if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
+        own = [str(error), None] if error else [None, tell(made)]  # type: ignore[arg-type]
+        everybody = self._group.all_gather(own, tuple[str | None, kind])
+        if problems := [f"rank {rank}: {text}" for rank, (text, _) in enumerate(everybody) if text is not None]:
             raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
-        return made  # type: ignore[return-value]
+        return made, [told for _, told in everybody]  # type: ignore[return-value]
+
+    def _reached(self) -> list[list[bool]]:
+        """By rank and rank whether one's GPU maps the other's memory."""
+        bus_ids, own = [peer.bus_id or "" for peer in self.peers], self.peers[self.rank]
+        reach = [
+            one.host_id == own.host_id and native.gpus_reach(own.bus_id or "", bus_id)
+            for one, bus_id in zip(self.peers, bus_ids, strict=True)
+        ]
+        return self._group.all_gather(reach, listed(*[bool] * self.size))
+
+    def _making(self, find: Callable[[], Part | None], async_op: bool) -> Any:
+        part = find()
+        if not async_op:
+            return self._part(part)
+        self._works = self._works or WorkQueue(f"gpu-parts-{self._group.world_rank}")
+        self._works.put(making := Making(lambda: self._part(part)))
+        return making
+
+    def _part(self, part: Part | None) -> "GpuCommunicator | None":
+        if part is None:
+            return None
+        group, ranks = part
+        peers, plan = [self.peers[rank] for rank in ranks], self.plan.part(ranks)
+        made = GpuCommunicator(group, peers, plan, self._network, self.device, parent=self)
+        self._parts.append(made)
+        return made
 
     def _channels(self) -> list[tuple[list[int], list[int]]]:
         """The ring and a tree of each channel; channels without a tree have a chain to rank 0."""
@@ -323,7 +322,7 @@ class GpuCommunicator(Collectives, GpuPointToPoint):
     def _standing(self) -> Standing:
         return Standing(self._group.name, list(self._group.members), [], BlockedOn())
 
-    def _abort(self) -> None:
+    def _end_waits(self) -> None:
         self._engine.abort()
         self._proxies.abort()
 

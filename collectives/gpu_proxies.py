@@ -2,6 +2,7 @@
 """A rank's connections to GPUs on other nodes, and the proxies that move its staging buffers over them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from railgauge._native import collectives as native
@@ -41,17 +42,20 @@ class GpuProxies:
         device: int,
         together: "Together[None]",
     ) -> None:
-        """Connect the nodes, and start the proxies; called by all ranks together."""
+        """Connect the nodes over wires between numbers in the job, and start the proxies; called by all ranks
+        together.
+        """
         if not wires:
             return
-        rank = self._group.rank
+        rank, number = self._group.rank, list(self._group.members).index
         doorbells: list[Doorbell] = []
         proxies: list[tuple[Connector, dict[Wire, End]]] = []
         for _ in range(min(self._group.all_gather(proxies_of(peers, rank), int))):
             doorbells.append(Doorbell())
             self._connectors.append(Connector(self._group, doorbells[-1], None, network))
             ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
-            proxies.append((self._connectors[-1], dict(ends)))
+            here = {replace(one, source=number(one.source), target=number(one.target)): end for one, end in ends}
+            proxies.append((self._connectors[-1], here))
         slots = self._slots = Slots(self._engine, device, rank, proxies, plan.direct[rank])
         if network.name == NET_IB:
             together(slots.place)
