@@ -254,7 +254,10 @@ class Communicator(Collectives, Divided, PointToPoint, HostMemory):
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _making(self, find: Callable[[], Part | None], async_op: bool) -> Any:
+    def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:
+        if max_ctas is not None:
+            raise UsageError("max_ctas is for communicators of GPUs")
+
         def make() -> "Communicator | None":
             return self._part(find())
 

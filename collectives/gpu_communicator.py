@@ -98,14 +98,14 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._works: WorkQueue | None = None
         self._closed = False
         self._aborted: AbortedError | None = None
+        environ = os.environ if environ is None else environ
+        most = parent._most if parent else most_blocks(environ)
+        self._most: int = min(group.all_gather(min(most, most_blocks({}, max_ctas)), int))
         if parent:
             ranks = [parent._group.members.index(one) for one in group.members]
-            self._most: int = parent._most
             self._allowed: dict[Collective, list[int]] = parent._allowed
             self._reach: list[list[bool]] = [[parent._reach[a][b] for b in ranks] for a in ranks]
         else:
-            environ = os.environ if environ is None else environ
-            self._most = min(group.all_gather(most_blocks(environ, max_ctas), int))
             self._allowed = allowed_ways(environ, in_channels=in_channels)
             self._reach = self._reached()
         vias = vias_of(peers, plan, self._reach)
@@ -296,20 +296,21 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         ]
         return self._group.all_gather(reach, listed(*[bool] * self.size))
 
-    def _making(self, find: Callable[[], Part | None], async_op: bool) -> Any:
+    def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:
+        most_blocks({}, max_ctas)
         part = find()
         if not async_op:
-            return self._part(part)
+            return self._part(part, max_ctas)
         self._works = self._works or WorkQueue(f"gpu-parts-{self._group.world_rank}")
-        self._works.put(making := Making(lambda: self._part(part)))
+        self._works.put(making := Making(lambda: self._part(part, max_ctas)))
         return making
 
-    def _part(self, part: Part | None) -> "GpuCommunicator | None":
+    def _part(self, part: Part | None, max_ctas: int | None) -> "GpuCommunicator | None":
         if part is None:
             return None
         group, ranks = part
         peers, plan = [self.peers[rank] for rank in ranks], self.plan.part(ranks)
-        made = GpuCommunicator(group, peers, plan, self._network, self.device, parent=self)
+        made = GpuCommunicator(group, peers, plan, self._network, self.device, max_ctas=max_ctas, parent=self)
         self._parts.append(made)
         return made
 

@@ -96,8 +96,9 @@ class Layout:
         blocks are smaller too.
         """
         found = cls._of(vias, nvlink=nvlink)
-        blocks, lines = (min(count, most_blocks) for count in (found.blocks, found.line_blocks))
-        return replace(found, blocks=blocks, line_blocks=lines)
+        blocks, line_blocks = (min(count, most_blocks) for count in (found.blocks, found.line_blocks))
+        full_lines = found.full_lines * blocks // found.blocks
+        return replace(found, blocks=blocks, line_blocks=line_blocks, full_lines=full_lines)
 
     @classmethod
     def _of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":

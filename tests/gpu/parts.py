@@ -77,6 +77,17 @@ def abort(comm: GpuCommunicator) -> None:
     assert told(comm, comm.rank) == list(range(comm.size))
 
 
+def blocks(comm: GpuCommunicator) -> None:
+    """A part has the least limit of its ranks', and less memory; each rank a process's worth of it (test_parts.py)."""
+    part = comm.subset([1, 0], max_ctas=1 if comm.rank else None)
+    for one in (comm, part):
+        OnGpu(one).all_reduce(data := np.ones(1 << 15, np.float32))
+        assert set(data.tolist()) == {2.0}
+        assert one._most == (1 if one is part else 2)
+    with pytest.raises(UsageError, match="max_ctas is 0"):
+        comm.split(0, max_ctas=0)
+
+
 def seconds(comm: GpuCommunicator) -> None:
     """How long it takes to make one of all ranks, for a reader: simulated GPUs allocate unlike real ones."""
     took = []
@@ -89,7 +100,7 @@ def seconds(comm: GpuCommunicator) -> None:
         print(f"split: {1e3 * min(took):.2f} ms at best, {1e3 * sorted(took)[10]:.2f} in the middle")
 
 
-CASES: dict[str, Callable[[GpuCommunicator], None]] = {one.__name__: one for one in (split, abort, seconds)}
+CASES: dict[str, Callable[[GpuCommunicator], None]] = {one.__name__: one for one in (split, abort, blocks, seconds)}
 
 
 def body(bootstrap: Bootstrap, case: str, hosts: int) -> None:

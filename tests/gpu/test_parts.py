@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("case", "ranks", "hosts"), [("split", 5, 1), ("split", 4, 2), ("abort", 2, 1), ("seconds", 2, 1)]
+    ("case", "ranks", "hosts"), [("split", 5, 1), ("split", 4, 2), ("abort", 2, 1), ("blocks", 2, 1), ("seconds", 2, 1)]
 )
 def test_parts(fake_gpus, case, ranks, hosts):
     env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(ranks))
