@@ -13,9 +13,9 @@ from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.divided import Divided
-from railgauge.collectives.dtype import Bitwise, Dtype, PreMulSum
+from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.ending import running
-from railgauge.collectives.gpu_arguments import check_arrays, check_parts, run_at_once
+from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of, run_at_once
 from railgauge.collectives.gpu_blocks import most_blocks
 from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
@@ -332,10 +332,9 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         if at_once and run_at_once(self._engine, collective, source, destination, op, root):
             return destination
         what = COLLECTIVES[collective]
-        if isinstance(op, (PreMulSum, Bitwise)):
-            raise UsageError(f"{what}: {op!r} is for host memory")
         from_, to = (NOWHERE if array is None else cuda_array(array) for array in (source, destination))
-        dtype = (to if from_.dtype is None else from_).dtype
+        known = to if from_.dtype is None else from_
+        dtype, reduction = known.dtype, reduction_of(what, op, known.kind)
         count = to.count if what in COUNTED_BY_DESTINATION else from_.count
         if what is Collective.ALL_TO_ALL:
             count //= self.size
@@ -343,7 +342,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self.running(self._engine.check)
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
-        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
+        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), reduction, root, stream, way)
         return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
 
     def _call_v(
@@ -353,9 +352,8 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         check_parts(from_, send_counts, to, recv_counts, size=self.size)
         self.running(self._engine.check)
         stream = current_stream(source)
-        self._engine.run_parts(
-            from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream
-        )
+        counts = [[count * from_.numbers for count in counts] for counts in (send_counts, recv_counts)]
+        self._engine.run_parts(from_.pointer, counts[0], to.pointer, counts[1], int(from_.dtype), stream)
         return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
 
     def _work(self, array: Any) -> GpuWork:
