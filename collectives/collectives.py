@@ -18,8 +18,9 @@ class Collectives(ABC):
     """What all ranks of a group call together, in the same order; not by two threads at once.
 
     Arrays are C-contiguous, in host memory, of anything that exports the buffer protocol or DLPack, and of one type on
-    all ranks; how many elements a collective moves follows from their sizes. In host memory bools take all operators
-    but avg: sums are `or`, products `and`. Complex numbers take sum, avg and a `PreMulSum`. Each method returns its
+    all ranks; how many elements a collective moves follows from their sizes. Bools take all operators but avg: sums are
+    `or`, products `and`. Complex numbers take sum, avg and, in host memory, a `PreMulSum`. Integers of 16 bits are
+    reduced in host memory alone. Each method returns its
     destination, or with `async_op` at once a Work whose `wait()` does, and raises
 
         UsageError: arrays of the wrong size or type, not contiguous, read-only, or overlapping otherwise than in place.

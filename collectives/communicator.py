@@ -11,6 +11,7 @@ from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
 from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.connections import Connections, ring_steps
+from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum, Redop
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.host_engine import STREAM_BYTES, Channels, host_engine
@@ -39,7 +40,7 @@ from railgauge.transports.peer import Peer
 from railgauge.transports.wire import Nets, Wire
 
 
-class Communicator(Collectives, PointToPoint, HostMemory):
+class Communicator(Collectives, Divided, PointToPoint, HostMemory):
     """One rank's end of a group. Made by all ranks together; collectives not for use by two threads at once.
 
     Several communicators may be used in any order that does not make two ranks wait for each other.
@@ -121,34 +122,6 @@ class Communicator(Collectives, PointToPoint, HostMemory):
                 self.run_zero_copy(collective, *sizes)
         self._messages = Messages(group, self.peers, self._everybody, network) if point_to_point else None
         group.barrier()
-
-    def split(self, color: int | None, key: int = 0, *, async_op: bool = False) -> Any:
-        """Make a communicator of each set of ranks with the same color; all ranks call it (as MPI_Comm_split).
-
-        Args:
-            color: which of them this rank joins; None: none.
-            key: the ranks of each are numbered by growing key, and by their numbers here where keys are equal.
-            async_op: return a Work, whose `wait()` returns the communicator.
-
-        Returns:
-            The new communicator, whose rings follow its rank numbers; None without a color. It is closed with this one
-            at the latest.
-
-        Raises:
-            UsageError: a color or key is not a whole number. RunError, UnavailableError: as when this one was made.
-        """
-        return self._making(lambda: self._part(self._subgroups.split(color, key)), async_op)
-
-    def subset(self, ranks: Sequence[int], *, async_op: bool = False) -> Any:
-        """Make a communicator of some ranks, numbered in this order; they alone call it, with the same ranks.
-
-        Returns:
-            As `split`.
-
-        Raises:
-            UsageError: this rank is not among them, or they are not ranks of this communicator. Others as `split`.
-        """
-        return self._making(lambda: self._part(self._subgroups.subset(ranks)), async_op)
 
     def abort(self) -> None:
         """End this rank's operations here, which raise AbortedError from now on; any thread may call it.
@@ -281,7 +254,13 @@ class Communicator(Collectives, PointToPoint, HostMemory):
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _making(self, make: Callable[[], "Communicator | None"], async_op: bool) -> Any:
+    def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:
+        if max_ctas is not None:
+            raise UsageError("max_ctas is for communicators of GPUs")
+
+        def make() -> "Communicator | None":
+            return self._part(find())
+
         if async_op:
             self._check_open()
             return self._order.put(Making(make), async_op=True)

@@ -3,6 +3,8 @@
 interface.
 """
 
+import enum
+import math
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -26,13 +28,43 @@ BY_NAME = {"bfloat16": Dtype.BFLOAT16, "float8_e4m3fn": Dtype.F8E4M3, "float8_e5
 """Types for which the interface has no string, as PyTorch and ml_dtypes name them."""
 
 
+class ElementKind(enum.Enum):
+    """What elements are, beside numbers of a type that kernels have."""
+
+    NUMBER = enum.auto()
+    BOOL = enum.auto()
+    """Bytes of 0 and 1."""
+    COMPLEX = enum.auto()
+    """Two numbers each."""
+    MOVED = enum.auto()
+    """Of a type that is moved only."""
+
+
+OTHER_KINDS = {
+    "b1": (Dtype.UINT8, ElementKind.BOOL),
+    "i2": (Dtype.HALF, ElementKind.MOVED),
+    "u2": (Dtype.HALF, ElementKind.MOVED),
+    "c8": (Dtype.FLOAT, ElementKind.COMPLEX),
+    "c16": (Dtype.DOUBLE, ElementKind.COMPLEX),
+}
+"""Type strings of elements that are no numbers of a kernel's type, with the type that stands for them."""
+OTHER_NAMES = {"bool": "b1", "int16": "i2", "uint16": "u2", "complex64": "c8", "complex128": "c16"}
+"""The same as PyTorch names them."""
+
+
 @dataclass(frozen=True, slots=True)
 class CudaArray:
-    """A C-contiguous array of a GPU."""
+    """A C-contiguous array of a GPU; of complex elements, the count is of their numbers."""
 
     pointer: int
     count: int
     dtype: Dtype
+    kind: ElementKind = ElementKind.NUMBER
+
+    @property
+    def numbers(self) -> int:
+        """How many an element has."""
+        return 2 if self.kind is ElementKind.COMPLEX else 1
 
     def overlaps(self, other: "CudaArray") -> bool:
         """Whether their memory overlaps."""
@@ -56,15 +88,17 @@ def cuda_array(array: Any) -> CudaArray:
     if getattr(array, "is_cuda", False) is True:  # PyTorch, whose interface lacks some types and refuses some tensors
         return _torch(array)
     told = array.__cuda_array_interface__
-    dtype = BY_NAME.get(str(getattr(array, "dtype", ""))) or BY_TYPESTR.get(told["typestr"][1:])
+    text = told["typestr"][1:]
+    dtype, kind = BY_NAME.get(str(getattr(array, "dtype", ""))) or BY_TYPESTR.get(text), ElementKind.NUMBER
+    if dtype is None:
+        dtype, kind = OTHER_KINDS.get(text, (None, kind))
     if dtype is None:
         raise UsageError(f"an array of type {told['typestr']}: no collective supports it")
-    count = 1
-    for extent in told["shape"]:
-        count *= extent
-    if (strides := told.get("strides")) is not None and tuple(strides) != _strides(told["shape"], dtype.bytes):
+    numbers = 2 if kind is ElementKind.COMPLEX else 1
+    strides = told.get("strides")
+    if strides is not None and tuple(strides) != _strides(told["shape"], dtype.bytes * numbers):
         raise UsageError("an array that is not contiguous: copy it first")
-    return CudaArray(told["data"][0], count, dtype)
+    return CudaArray(told["data"][0], math.prod(told["shape"]) * numbers, dtype, kind)
 
 
 def current_stream(array: Any) -> int:
@@ -79,12 +113,14 @@ def current_stream(array: Any) -> int:
 def _torch(tensor: Any) -> CudaArray:
     name = str(tensor.dtype).removeprefix("torch.")
     dtype = BY_NAME.get(name) or {"float16": Dtype.HALF, "float32": Dtype.FLOAT, "float64": Dtype.DOUBLE}.get(name)
-    dtype = dtype if dtype is not None else BY_LABEL.get(name)
+    dtype, kind = dtype if dtype is not None else BY_LABEL.get(name), ElementKind.NUMBER
+    if dtype is None:
+        dtype, kind = OTHER_KINDS.get(OTHER_NAMES.get(name, ""), (None, kind))
     if dtype is None:
         raise UsageError(f"a tensor of {tensor.dtype}: no collective supports it")
     if not tensor.is_contiguous():
         raise UsageError("a tensor that is not contiguous: call .contiguous() first")
-    return CudaArray(tensor.data_ptr(), tensor.numel(), dtype)
+    return CudaArray(tensor.data_ptr(), tensor.numel() * (2 if kind is ElementKind.COMPLEX else 1), dtype, kind)
 
 
 BY_LABEL = {dtype.label: dtype for dtype in Dtype}

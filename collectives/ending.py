@@ -32,13 +32,17 @@ class Engaged(Protocol):
         """The rank's state there."""
 
 
-def running(job: Bootstrap, operation: Callable[[], T]) -> T:
-    """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
+def running(job: Bootstrap, operation: Callable[[], T], aborted: Callable[[], AbortedError | None] = lambda: None) -> T:
+    """The result of an operation; a failure is reported to all ranks, and what ended the run is raised. `aborted`: what
+    this rank alone raises instead.
+    """
     if failure := job.failure:
         raise failure.with_traceback(None)
     try:
         return operation()
     except RunError as error:
+        if alone := aborted():
+            raise alone.with_traceback(None) from None
         job.fail(str(error))
         raise job.wait_for_failure(error) from None
 

@@ -2,25 +2,25 @@
 """Collectives on arrays in the memory of GPUs: a GPU for each rank, over the channels of a plan."""
 
 import contextlib
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import OperationCase
 from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
-from railgauge.collectives.dtype import Bitwise, Dtype, PreMulSum
+from railgauge.collectives.divided import Divided
+from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.ending import running
-from railgauge.collectives.gpu_arguments import check_arrays, check_parts, run_at_once
+from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of, run_at_once
 from railgauge.collectives.gpu_blocks import most_blocks
 from railgauge.collectives.gpu_end import GpuEnd
-from railgauge.collectives.gpu_memory import SymmetricArray
-from railgauge.collectives.gpu_slots import GDR, Slots
+from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
+from railgauge.collectives.gpu_proxies import GpuProxies
+from railgauge.collectives.gpu_registration import GpuRegistration
 from railgauge.collectives.gpu_way import (
     DUE,
     NAMES,
@@ -30,24 +30,21 @@ from railgauge.collectives.gpu_way import (
     Via,
     allowed_ways,
     net_wires,
-    proxies_of,
     vias_of,
 )
 from railgauge.collectives.gpu_work import GpuWork
 from railgauge.collectives.operation import NUMBERS, WHOLE
 from railgauge.collectives.plan import Plan
-from railgauge.collectives.registered import Registered
-from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
+from railgauge.collectives.subgroups import Part, Subgroups
+from railgauge.collectives.work import Making, WorkQueue
+from railgauge.topo.errors import AbortedError, Error, RunError, UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Watch
-from railgauge.transports.connect import Connector, End
 from railgauge.transports.group import Group
 from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import NET_IB
 from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.typed import listed
-from railgauge.transports.wire import Wire
 
 COLLECTIVES = tuple(NUMBERS)
 COUNTED_BY_DESTINATION = (Collective.REDUCE_SCATTER, Collective.BROADCAST, Collective.SCATTER)
@@ -57,7 +54,7 @@ NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # for a rank that sen
 T = TypeVar("T")
 
 
-class GpuCommunicator(Collectives):
+class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
     Operations are put on the stream of the caller's library (`current_stream`), in the same order on all ranks, and
@@ -79,8 +76,10 @@ class GpuCommunicator(Collectives):
         in_channels: bool = False,
         environ: Mapping[str, str] | None = None,
         max_ctas: int | None = None,
+        parent: "GpuCommunicator | None" = None,
     ) -> None:
-        """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
+        """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process. `parent` is
+        what this is split from.
 
         `in_channels`: everything that can uses the plan's rings, as when the user has given them. `max_ctas`: how many
         blocks each kernel has at most, beside NCCL's settings (`most_blocks`); the least of all ranks counts.
@@ -93,38 +92,44 @@ class GpuCommunicator(Collectives):
         self.rank, self.size, self.device = group.rank, group.world_size, device
         self.peers, self.plan = list(peers), plan
         self._group, self._job = group, group.job
+        self._parent, self._network = parent, network
+        self._parts: list[GpuCommunicator] = []
+        self._subgroups = Subgroups(group)
+        self._works: WorkQueue | None = None
+        self._closed = False
+        self._aborted: AbortedError | None = None
         environ = os.environ if environ is None else environ
-        most = min(group.all_gather(most_blocks(environ, max_ctas), int))
-        bus_ids = [peer.bus_id or "" for peer in peers]
-        seen = [peer.host_id == peers[self.rank].host_id for peer in peers]
-        reach = group.all_gather(
-            [there and native.gpus_reach(bus_ids[self.rank], one) for there, one in zip(seen, bus_ids, strict=True)],
-            listed(*[bool] * self.size),
-        )
-        vias = vias_of(peers, plan, reach)
+        most = parent._most if parent else most_blocks(environ)
+        self._most: int = min(group.all_gather(min(most, most_blocks({}, max_ctas)), int))
+        if parent:
+            ranks = [parent._group.members.index(one) for one in group.members]
+            self._allowed: dict[Collective, list[int]] = parent._allowed
+            self._reach: list[list[bool]] = [[parent._reach[a][b] for b in ranks] for a in ranks]
+        else:
+            self._allowed = allowed_ways(environ, in_channels=in_channels)
+            self._reach = self._reached()
+        vias = vias_of(peers, plan, self._reach)
         self.vias = vias[self.rank]
-        layout = Layout.of(vias, nvlink=plan.nvlink, most_blocks=most)
-        self._engine = self._together(
-            lambda: native.GpuEngine(
-                device, self.rank, [int(via) for via in self.vias], layout.numbers, self._job.timeout_s
-            )
-        )
-        lent = self._together(lambda: [self._engine.lent(rank) for rank in range(self.size)])
-        told = group.all_gather([self._engine.processors, lent], listed(int, listed(*[bytes] * self.size)))
-        buffers, processors = [one[self.rank] for _, one in told], [min(count, most) for count, _ in told]
-        self._together(lambda: self._engine.connect(buffers, processors))
-        self._connectors: list[Connector] = []
-        self._slots: Slots | None = None
-        self._leaving: dict[int, str] = {}
-        self._arriving: dict[int, str] = {}
-        """By rank the transport over a network, as NCCL's log names it at this end."""
-        self._carry(net_wires(plan, network, vias), network)
-        self._allowed = allowed_ways(environ, in_channels=in_channels)
-        self._watch = Watch(self._standing, self._abort)
+        layout = Layout.of(vias, nvlink=plan.nvlink, most_blocks=self._most)
+
+        def make() -> tuple[native.GpuEngine, list[bytes]]:
+            vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
+            engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s)
+            return engine, [engine.lent(rank) for rank in range(self.size)]
+
+        kind = listed(int, listed(*[bytes] * self.size)) | None
+        (self._engine, _), told = self._agree(make, lambda made: [made[0].processors, made[1]], kind)
+        buffers, processors = [one[self.rank] for _, one in told], [min(count, self._most) for count, _ in told]
+        self._proxies = GpuProxies(group, self._engine)
+        self._watch = Watch(self._standing, self._end_waits)
         self._job.attend(self._watch)
+        self._together(lambda: self._engine.connect(buffers, processors))
+        wires = net_wires(plan, network, vias, group.members)
+        self._proxies.connect(wires, network, peers, plan, self.vias, device, self._together)
         if self.size > 1:
             self._engine.channels(self._channels())
-        group.barrier()
+        if wires:
+            group.barrier()
 
     @property
     def channels(self) -> int:
@@ -137,7 +142,7 @@ class GpuCommunicator(Collectives):
         counted.
         """
         return [
-            GpuEnd(rank, NAMES.get(via) or self._leaving[rank], *traffic, self._arriving.get(rank))
+            GpuEnd(rank, NAMES.get(via) or self._proxies.leaving[rank], *traffic, self._proxies.arriving.get(rank))
             for rank, (via, traffic) in enumerate(zip(self.vias, self._engine.traffic, strict=True))
             if via is not Via.NONE
         ]
@@ -149,7 +154,7 @@ class GpuCommunicator(Collectives):
 
     def running(self, operation: Callable[[], T]) -> T:
         """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
-        return running(self._job, operation)
+        return running(self._job, operation, lambda: self._aborted)
 
     def choose(self, collective: Collective, choices: Sequence[tuple[int, KernelLaunch]]) -> None:
         """Set the launch for sizes up to each limit (bytes as nccl-tests counts them, growing); above, the default. The
@@ -204,46 +209,6 @@ class GpuCommunicator(Collectives):
         where = GpuRanks(ranks=self.size, gb_per_s=min(between, default=0.0))
         return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
 
-    def register(self, array: Any) -> Registered:
-        """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
-        in length.
-
-        Raises:
-            UnavailableError: on any rank, that memory cannot be mapped by others: only memory of cudaMalloc can
-                (PyTorch: without expandable segments).
-            RunError: a rank was lost meanwhile.
-        """
-        told = cuda_array(array)
-        return Registered(self._open(told.pointer, told.count * told.dtype.bytes), self._close)
-
-    def allocate(self, shape: int | Sequence[int], dtype: Dtype) -> SymmetricArray:
-        """Allocate memory that all ranks map; called by all ranks together, with one shape.
-
-        Raises:
-            UnavailableError: on any rank, there is too little memory.
-            MismatchError: ranks ask for different sizes.
-            RunError: a rank was lost meanwhile.
-        """
-        shape = (shape,) if isinstance(shape, int) else shape
-        size = math.prod(shape) * dtype.bytes
-        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1)))
-        return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
-
-    def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
-        """Memory that stays registered until this rank's part ends; all ranks take the same sizes in one order.
-
-        Raises:
-            UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
-        """
-        memory = self._together(lambda: native.GpuMemory(self.device, size))
-        self._open(memory.pointer, size, symmetric=symmetric)
-        return memory
-
-    @property
-    def maps_all(self) -> bool:
-        """Whether all GPUs map each other's memory, so that registering it has an effect."""
-        return self._engine.can_register
-
     def synchronize(self, stream: int = 0) -> None:
         """Wait until this rank's operations on a stream (CUDA's handle) are done.
 
@@ -268,40 +233,33 @@ class GpuCommunicator(Collectives):
         """
         self._group.barrier()
 
-    def close(self) -> None:
-        """Send what the others still have to receive, and end; called by all ranks together, after the last
-        operation.
+    def abort(self) -> None:
+        """End this rank's operations here, which raise AbortedError from now on; any thread may call it. The other
+        ranks wait for this one until their timeout, or abort too. Communicators that were split off go on.
         """
-        if self._job.is_copy:
+        self._aborted = self._aborted or AbortedError(f"rank {self._group.world_rank}: this communicator was aborted")
+        self._end_waits()
+
+    def close(self) -> None:
+        """Send what the others still have to receive, and end, with all that were split off; called by all ranks
+        together, after the last operation. May be called twice.
+        """
+        if self._closed or self._job.is_copy:
             return
-        if self._connectors:
+        self._closed = True
+        if self._works:
+            self._works.close()
+        for part in tuple(self._parts):
+            part.close()
+        if self._parent:
+            self._parent._parts.remove(self)
+        if self._proxies.are_there:
             with contextlib.suppress(RunError):  # the run has failed
                 self._group.barrier()
         self._engine.stop()
-        for connector in self._connectors:
-            connector.close()
-        if self._slots:
-            self._slots.close()
+        self._proxies.close()
         self._job.dismiss(self._watch)
         self._group.leave()
-
-    def _open(self, pointer: int, size: int, *, symmetric: bool = False) -> int | None:
-        """Register memory of this rank; None where not all GPUs map each other's."""
-        if not self.maps_all:
-            return None
-        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer) for rank in range(self.size)])
-        told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
-        for rank, (bytes_, _) in enumerate(told):
-            if symmetric and bytes_ != told[0][0]:
-                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
-        theirs = [one[self.rank] for _, one in told]
-        return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
-
-    def _close(self, registration: int) -> None:
-        """Unregister memory; when this returns, no rank maps it any more."""
-        self._group.barrier()
-        self._engine.close_memory(registration)
-        self._group.barrier()
 
     def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
         """The path that settings allow, by its number; DUE: the engine chooses."""
@@ -313,44 +271,48 @@ class GpuCommunicator(Collectives):
 
     def _together(self, make: Callable[[], T]) -> T:
         """The result of `make`, once it succeeded on all ranks; else all raise, naming the rank that failed."""
+        return self._agree(make, lambda _made: None, None)[0]
+
+    def _agree(self, make: Callable[[], T], tell: Callable[[T], Any], kind: Any) -> tuple[T, list[Any]]:
+        """The same, and what all ranks say about theirs, which is of a kind that may be None."""
         made: T | None = None
         error: Error | None = None
         try:
             made = make()
         except (UnavailableError, UsageError) as caught:
             error = caught
-        failed = self._group.all_gather(None if error is None else str(error), str | None)
-        if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
+        own = [str(error), None] if error else [None, tell(made)]  # type: ignore[arg-type]
+        everybody = self._group.all_gather(own, tuple[str | None, kind])
+        if problems := [f"rank {rank}: {text}" for rank, (text, _) in enumerate(everybody) if text is not None]:
             raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
-        return made  # type: ignore[return-value]
+        return made, [told for _, told in everybody]  # type: ignore[return-value]
 
-    def _carry(self, wires: Sequence[Wire], network: Network) -> None:
-        """Connect the nodes, and start the proxy that moves the staging buffers between them."""
-        if not wires:
-            return
-        doorbells: list[Doorbell] = []
-        proxies: list[tuple[Connector, dict[Wire, End]]] = []
-        for _ in range(min(self._group.all_gather(proxies_of(self.peers, self.rank), int))):
-            doorbells.append(Doorbell())
-            self._connectors.append(Connector(self._group, doorbells[-1], None, network))
-            ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
-            proxies.append((self._connectors[-1], dict(ends)))
-        slots = self._slots = Slots(self._engine, self.device, self.rank, proxies, self.plan.direct[self.rank])
-        if network.name == NET_IB:
-            self._together(slots.place)
-            slots.show(self._group)
-        for proxy, (_, made) in enumerate(proxies):
-            for rank in (rank for rank, via in enumerate(self.vias) if via is Via.NET):
-                to = [end for wire, end in made.items() if wire.target == rank and isinstance(end, Sender)]
-                arriving = [end for wire, end in made.items() if wire.source == rank and isinstance(end, Receiver)]
-                self._engine.carry(proxy, rank, to, arriving, slots.flush(proxy, rank, self.timeout_s))
-        self._engine.start(doorbells)
-        for wire in reversed(list(proxies[0][1])):
-            incoming = wire.target == self.rank
-            names = self._arriving if incoming else self._leaving
-            assert wire.devices
-            name = f"{wire.network}/{wire.devices[incoming]}{GDR if slots.by_gdr(wire) else ''}"
-            names[wire.source if incoming else wire.target] = name
+    def _reached(self) -> list[list[bool]]:
+        """By rank and rank whether one's GPU maps the other's memory."""
+        bus_ids, own = [peer.bus_id or "" for peer in self.peers], self.peers[self.rank]
+        reach = [
+            one.host_id == own.host_id and native.gpus_reach(own.bus_id or "", bus_id)
+            for one, bus_id in zip(self.peers, bus_ids, strict=True)
+        ]
+        return self._group.all_gather(reach, listed(*[bool] * self.size))
+
+    def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:
+        most_blocks({}, max_ctas)
+        part = find()
+        if not async_op:
+            return self._part(part, max_ctas)
+        self._works = self._works or WorkQueue(f"gpu-parts-{self._group.world_rank}")
+        self._works.put(making := Making(lambda: self._part(part, max_ctas)))
+        return making
+
+    def _part(self, part: Part | None, max_ctas: int | None) -> "GpuCommunicator | None":
+        if part is None:
+            return None
+        group, ranks = part
+        peers, plan = [self.peers[rank] for rank in ranks], self.plan.part(ranks)
+        made = GpuCommunicator(group, peers, plan, self._network, self.device, max_ctas=max_ctas, parent=self)
+        self._parts.append(made)
+        return made
 
     def _channels(self) -> list[tuple[list[int], list[int]]]:
         """The ring and a tree of each channel; channels without a tree have a chain to rank 0."""
@@ -361,20 +323,18 @@ class GpuCommunicator(Collectives):
     def _standing(self) -> Standing:
         return Standing(self._group.name, list(self._group.members), [], BlockedOn())
 
-    def _abort(self) -> None:
+    def _end_waits(self) -> None:
         self._engine.abort()
-        for connector in self._connectors:
-            connector.abort()
+        self._proxies.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
         at_once = not (async_op or self._allowed or self._job.failure)
         if at_once and run_at_once(self._engine, collective, source, destination, op, root):
             return destination
         what = COLLECTIVES[collective]
-        if isinstance(op, (PreMulSum, Bitwise)):
-            raise UsageError(f"{what}: {op!r} is for host memory")
         from_, to = (NOWHERE if array is None else cuda_array(array) for array in (source, destination))
-        dtype = (to if from_.dtype is None else from_).dtype
+        known = to if from_.dtype is None else from_
+        dtype, reduction = known.dtype, reduction_of(what, op, known.kind)
         count = to.count if what in COUNTED_BY_DESTINATION else from_.count
         if what is Collective.ALL_TO_ALL:
             count //= self.size
@@ -382,8 +342,8 @@ class GpuCommunicator(Collectives):
         self.running(self._engine.check)
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
-        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
-        return GpuWork(self.wait, self._engine.mark(stream), destination) if async_op else destination
+        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), reduction, root, stream, way)
+        return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
@@ -392,7 +352,17 @@ class GpuCommunicator(Collectives):
         check_parts(from_, send_counts, to, recv_counts, size=self.size)
         self.running(self._engine.check)
         stream = current_stream(source)
-        self._engine.run_parts(
-            from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream
-        )
-        return GpuWork(self.wait, self._engine.mark(stream), destination) if async_op else destination
+        counts = [[count * from_.numbers for count in counts] for counts in (send_counts, recv_counts)]
+        self._engine.run_parts(from_.pointer, counts[0], to.pointer, counts[1], int(from_.dtype), stream)
+        return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
+
+    def _work(self, array: Any) -> GpuWork:
+        return GpuWork(self.wait, array)
+
+    def _put(self, messages: Sequence[GpuMessage], works: Sequence[GpuWork], stream: int) -> None:
+        self.running(self._engine.check)
+        self._engine.run_messages(list(messages), stream)
+        if works:
+            mark = self._engine.mark(stream)
+            for work in works:
+                work.put(mark)

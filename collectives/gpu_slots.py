@@ -76,7 +76,7 @@ class Slots:
             for wire, end in ends.items():
                 if isinstance(end, transports.IbSender):
                     if (proxy, *wire.name) not in windows:
-                        raise group.junk(list(group.members).index(wire.target))
+                        raise group.junk(wire.target)
                     end.aim(windows[proxy, *wire.name])
 
     def close(self) -> None:

@@ -96,8 +96,9 @@ class Layout:
         blocks are smaller too.
         """
         found = cls._of(vias, nvlink=nvlink)
-        blocks, lines = (min(count, most_blocks) for count in (found.blocks, found.line_blocks))
-        return replace(found, blocks=blocks, line_blocks=lines)
+        blocks, line_blocks = (min(count, most_blocks) for count in (found.blocks, found.line_blocks))
+        full_lines = found.full_lines * blocks // found.blocks
+        return replace(found, blocks=blocks, line_blocks=line_blocks, full_lines=full_lines)
 
     @classmethod
     def _of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":
@@ -165,38 +166,40 @@ def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) 
     near = _neighbours(plan, size) if size > MOST_DIRECT else None
     return [
         [
-            Via.NONE if a == b or (near is not None and b not in near[a]) else _via(peers[a], peers[b], plan, reach)
+            Via.NONE if a == b or (near is not None and b not in near[a]) else _via(a, b, peers, plan, reach)
             for b in range(size)
         ]
         for a in range(size)
     ]
 
 
-def net_wires(plan: Plan, network: Network, vias: Sequence[Sequence[Via]]) -> list[Wire]:
+def net_wires(plan: Plan, network: Network, vias: Sequence[Sequence[Via]], members: Sequence[int]) -> list[Wire]:
     """The connections that carry staging buffers between nodes: those of the plan's rings and trees, else through the
-    NIC of the sender's GPU, on its rail. Over sockets, the first interfaces.
+    NIC of the sender's GPU, on its rail. Over sockets, the first interfaces. `members`: the ranks' numbers in the job,
+    by which the wires and the network's devices go.
     """
     planned: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for source, target, nets in _planned_steps(plan):
-        devices = nets and network.devices_of((source, target), (nets[0], nets[1]))
+        devices = nets and network.devices_of((members[source], members[target]), (nets[0], nets[1]))
         if devices and devices not in planned.setdefault((source, target), []):
             planned[source, target].append(devices)
     return [
-        Wire(channel, source, target, devices, network.name)
+        Wire(channel, members[source], members[target], devices, network.name)
         for source, row in enumerate(vias)
         for target, via in enumerate(row)
         if via is Via.NET
         for channel, devices in enumerate(
-            planned.get((source, target)) or [network.on_rail(source, plan.nics[source], target)]
+            planned.get((source, target)) or [network.on_rail(members[source], plan.nics[source], members[target])]
         )
     ]
 
 
-def _via(a: Peer, b: Peer, plan: Plan, reach: Sequence[Sequence[bool]]) -> Via:
+def _via(one: int, other: int, peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) -> Via:
+    a, b = peers[one], peers[other]
     if a.host_id != b.host_id:
         return Via.NET
-    p2p = plan.p2p[a.rank][b.rank] and plan.p2p[b.rank][a.rank]
-    if p2p and reach[a.rank][b.rank] and reach[b.rank][a.rank] and not _off(a, b, "NCCL_P2P_DISABLE"):
+    p2p = plan.p2p[one][other] and plan.p2p[other][one]
+    if p2p and reach[one][other] and reach[other][one] and not _off(a, b, "NCCL_P2P_DISABLE"):
         return Via.DIRECT if a.pid_hash == b.pid_hash else Via.IPC
     return Via.SHM if unplanned_step(a, b) is None else Via.NET
 

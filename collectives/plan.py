@@ -9,7 +9,7 @@ The first rank of each node detects and searches it as one of N (node_detection.
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.collectives.node import Direct, JoiningNode
 from railgauge.topo.errors import InputError, MismatchError
@@ -71,6 +71,24 @@ class Plan:
         steps = ranks if ranks > 1 else 0
         rings = all(sorted(ring) == every for ring in self.rings) and all(len(nets) == steps for nets in self.nets)
         return rings and len(self.nets) == len(self.rings) and all(len(each) == ranks for each in by_rank)
+
+    def part(self, ranks: Sequence[int]) -> "Plan":
+        """The plan of some ranks between which no channels were searched: rings in this order, steps without a route,
+        and no trees.
+        """
+        order = list(range(len(ranks)))
+        steps: list[Nets] = [None] * (len(ranks) if len(ranks) > 1 else 0)
+        return replace(
+            self,
+            rings=[order] * len(self.rings),
+            nets=[steps] * len(self.rings),
+            trees=[],
+            cpus=[self.cpus[rank] for rank in ranks],
+            p2p=[[self.p2p[a][b] for b in ranks] for a in ranks],
+            pair_gb_per_s=[[self.pair_gb_per_s[a][b] for b in ranks] for a in ranks],
+            nics=[self.nics[rank] for rank in ranks],
+            direct=[self.direct[rank] for rank in ranks],
+        )
 
     @property
     def transports(self) -> list[list[str]]:

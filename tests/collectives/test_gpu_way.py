@@ -61,4 +61,9 @@ def test_who_disables_peer_access_on_one_rank_goes_through_the_host_on_both(sett
 def test_buffers_are_as_large_as_the_slowest_path_needs(vias, nvlink, blocks, slot_bytes, line_blocks, full_lines):
     rows = [[Via.NONE, *vias]] * (len(vias) + 1)
     assert Layout.of(rows, nvlink=nvlink).numbers == (blocks, slot_bytes, line_blocks, full_lines)
-    assert Layout.of(rows, nvlink=nvlink, most_blocks=4).numbers == (4, slot_bytes, min(4, line_blocks), full_lines)
+    assert Layout.of(rows, nvlink=nvlink, most_blocks=4).numbers == (
+        4,
+        slot_bytes,
+        min(4, line_blocks),
+        full_lines * 4 // blocks,
+    )

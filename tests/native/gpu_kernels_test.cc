@@ -11,8 +11,10 @@
 #include <random>
 
 #include "collectives/native/gpu/exchange.h"
+#include "collectives/native/gpu/message_batches.h"
 #include "collectives/native/kernels/full_lines.cuh"
 #include "collectives/native/kernels/low_latency.cuh"
+#include "collectives/native/kernels/messages.cuh"
 #include "collectives/native/kernels/push.cuh"
 #include "collectives/native/kernels/registered.cuh"
 #include "collectives/native/kernels/ring.cuh"
@@ -89,6 +91,24 @@ class World {
     if (way == Way::kRegistered) open(there);
     for (int rank = 0; rank < ranks_; ++rank) start(way, there[rank].operation, rank, blocks);
   }
+  // A group of messages between ranks that are drawn, of lengths and alignments that are.
+  void put_messages(int count, std::uint32_t parts) {
+    std::vector<std::vector<GpuMessage>> of_rank(ranks_);
+    for (int i = 0; i < count; ++i) {
+      const int from = draw(ranks_), to = (from + 1 + draw(ranks_ - 1)) % ranks_, at = draw(20);
+      const std::size_t bytes = 1 + draw(draw(4) ? 3000 : 20'000);
+      auto& [sent, received] = *messages_.emplace_back(std::make_unique<Message>());
+      for (std::size_t byte = 0; byte < at + bytes; ++byte) sent.push_back(std::byte(draw(256)));
+      received = sent;
+      std::fill(received.begin() + at, received.end(), std::byte{});
+      of_rank[from].push_back({true, to, sent.data() + at, bytes});
+      of_rank[to].push_back({false, from, received.data() + at, bytes});
+    }
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (const MessageBatch& batch : in_batches(of_rank[rank], rank, ranks_))
+        start(batch, rank, parts);
+    }
+  }
   void run() {
     grid_.run(draw(2) ? draw(ranks_) : -1);
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -101,6 +121,7 @@ class World {
         std::abort();
       }
     }
+    for (const auto& message : messages_) REQUIRE(message->sent == message->received);
   }
   int draw(int below) { return static_cast<int>(random_() % below); }
 
@@ -185,6 +206,23 @@ class World {
     }
   }
 
+  void start(const MessageBatch& batch, int rank, std::uint32_t parts) {
+    MessageArguments a{base(rank), parts, 0, {}, {}};
+    int end = 0;
+    std::uint32_t blocks = 1;
+    for (const auto& queue : batch) {
+      const int peer = queue.front().peer, begin = end;
+      for (const GpuMessage& one : queue) {
+        a.message[end++] = {reinterpret_cast<char*>(one.data), one.bytes};
+        blocks = std::max(blocks, message_parts(one.bytes, parts));
+      }
+      a.queue[a.queues++] = {
+          buffer(rank, peer), buffer(peer, rank), peer, queue.front().sends, begin, end};
+    }
+    grid_.launch<MessageShared>(rank, blocks, kMessageThreads,
+                                [a](MessageShared& shared) { messages(a, shared); });
+  }
+
   void exchange(Way way, const Operation& o, int rank, unsigned blocks) {
     const bool one_step = way == Way::kLowLatency || way == Way::kPushInOneStep;
     Arguments a{};
@@ -217,6 +255,10 @@ class World {
   std::vector<int> order_;
   std::vector<std::unique_ptr<Registration[]>> registrations_;  // of each operation
   std::vector<std::vector<Rank>> operations_;
+  struct Message {
+    std::vector<std::byte> sent, received;
+  };
+  std::vector<std::unique_ptr<Message>> messages_;
 };
 
 bool can(Way way, Collective collective, int ranks) {
@@ -255,6 +297,7 @@ void run_some(int ranks, unsigned seed, bool all_reduce_only) {
                             : "none",
                  blocks);
     world.put(way, o, blocks, in_place);
+    if (world.draw(2)) world.put_messages(1 + world.draw(12), 1 + world.draw(3));
   }
   world.run();
 }

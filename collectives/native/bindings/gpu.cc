@@ -93,12 +93,23 @@ void bind_gpu(nb::module_& m) {
       .def_prop_ro("pointer", &cuda::Memory::pointer)
       .def(
           "write",
-          [](cuda::Memory& memory, ReadOnlyData from) { memory.write(from.data(), from.nbytes()); },
+          [](cuda::Memory& memory, ReadOnlyData from) {
+            const void* data = from.data();
+            const std::size_t bytes = from.nbytes();
+            nb::gil_scoped_release release;  // it waits for kernels, which wait for other threads
+            memory.write(data, bytes);
+          },
           "source"_a, "From its start on.")
       .def(
-          "read", [](const cuda::Memory& memory, Data to) { memory.read(to.data(), to.nbytes()); },
+          "read",
+          [](const cuda::Memory& memory, Data to) {
+            void* data = to.data();
+            const std::size_t bytes = to.nbytes();
+            nb::gil_scoped_release release;
+            memory.read(data, bytes);
+          },
           "destination"_a, "From its start on.")
-      .def("set", &cuda::Memory::set, "value"_a, "size"_a,
+      .def("set", &cuda::Memory::set, "value"_a, "size"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Set each of the first `size` bytes to a value.");
   nb::class_<cuda::Mark>(m, "GpuMark", "A position on a stream.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
@@ -221,6 +232,19 @@ void bind_gpu(nb::module_& m) {
                              static_cast<Dtype>(dtype), reinterpret_cast<cuda::Stream>(stream));
           },
           "source"_a, "to"_a, "destination"_a, "from_"_a, "dtype"_a, "stream"_a)
+      .def(
+          "run_messages",
+          [](Engine& engine,
+             const std::vector<std::tuple<bool, int, std::uintptr_t, std::size_t>>& messages,
+             std::uintptr_t stream) {
+            std::vector<gpu::GpuMessage> read;
+            for (const auto& [sends, peer, pointer, bytes] : messages)
+              read.push_back({sends, peer, reinterpret_cast<std::byte*>(pointer), bytes});
+            nb::gil_scoped_release release;
+            engine.run_messages(read, reinterpret_cast<cuda::Stream>(stream));
+          },
+          "messages"_a, "stream"_a,
+          "Sends (True) and receives, all at once: each with its peer, address and bytes.")
       .def(
           "repeat",
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,

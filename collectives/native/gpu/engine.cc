@@ -119,15 +119,6 @@ void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& 
   count(operation, choice, 1);
 }
 
-template <class Put>
-void Engine::in_turn(cuda::Stream stream, const Put& put) {
-  check();
-  const cuda::Current current(gpu_.context());
-  turns_.begin(stream);
-  put();
-  turns_.end(stream);
-}
-
 void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
   if (operation.count == 0) return;
@@ -286,13 +277,18 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
 
 void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
                     cuda::Stream stream, void* arguments) {
+  launch(kernels_->function(operation.dtype, way), blocks, threads, stream, arguments,
+         collective_name(operation.collective));
+}
+
+void Engine::launch(cuda::Function kernel, unsigned blocks, unsigned threads, cuda::Stream stream,
+                    void* arguments, const char* what) {
   void* parameters[] = {arguments};
   cuda::LaunchAttribute overlap{kOverlap, 0, {.number = 1}};
   const cuda::LaunchConfig config{{blocks, 1, 1}, {threads, 1, 1}, 0,
                                   stream,         &overlap,        overlaps_ ? 1u : 0u};
-  cuda_.check(
-      cuda_.launch_with(&config, kernels_->function(operation.dtype, way), parameters, nullptr),
-      std::string("starting ") + collective_name(operation.collective));
+  cuda_.check(cuda_.launch_with(&config, kernel, parameters, nullptr),
+              std::string("starting ") + what);
 }
 
 double Engine::repeat(const Operation& operation, const Choice& choice, int ahead, int times,
@@ -317,6 +313,11 @@ void Engine::check() const {
   const auto read = [](std::uint32_t& word) {
     return std::atomic_ref(word).load(std::memory_order_acquire);
   };
+  if (const std::uint32_t unequal = read(status()->unequal)) {
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(unequal - 1) +
+                                          " sent a message of another length than rank " +
+                                          std::to_string(rank_) + " receives");
+  }
   if (const std::uint32_t failed = read(status()->failed)) {
     const int rank = static_cast<int>(failed) - 1;
     std::string problem;

@@ -11,6 +11,7 @@
 #include "collectives/native/gpu/channels.h"
 #include "collectives/native/gpu/choice.h"
 #include "collectives/native/gpu/kernel_table.h"
+#include "collectives/native/gpu/message_batches.h"
 #include "collectives/native/gpu/proxy.h"
 #include "collectives/native/gpu/registered_memory.h"
 #include "collectives/native/gpu/rounds.h"
@@ -67,6 +68,9 @@ class Engine {
   void run_parts(const std::byte* source, const std::vector<std::size_t>& to,
                  std::byte* destination, const std::vector<std::size_t>& from, Dtype dtype,
                  cuda::Stream stream);
+  // Put sends and receives on a stream, all at once. The messages of one rank to another arrive in
+  // their order, with the lengths of their receives.
+  void run_messages(const std::vector<GpuMessage>& messages, cuda::Stream stream);
   // Run an operation on a stream of its own, as Timer::time does; the seconds one took.
   double repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                 int replays);
@@ -113,8 +117,11 @@ class Engine {
   // `members`: the ranks that the exchange counts.
   void launch_exchange(const Operation& operation, const Started& how, const Exchange& exchange,
                        const std::vector<int>& members, cuda::Stream stream);
+  void launch_messages(const MessageBatch& batch, cuda::Stream stream);
   void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
               cuda::Stream stream, void* arguments);
+  void launch(cuda::Function kernel, unsigned blocks, unsigned threads, cuda::Stream stream,
+              void* arguments, const char* what);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   const int device_, rank_;
@@ -140,5 +147,14 @@ class Engine {
   std::vector<std::vector<Route>> routes_;          // by proxy
   std::vector<std::unique_ptr<GpuProxy>> proxies_;  // destroyed first: they use all the others
 };
+
+template <class Put>
+void Engine::in_turn(cuda::Stream stream, const Put& put) {
+  check();
+  const cuda::Current current(gpu_.context());
+  turns_.begin(stream);
+  put();
+  turns_.end(stream);
+}
 
 }  // namespace railgauge::gpu

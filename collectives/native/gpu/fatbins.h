@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiled kernels as they were built in: a fatbin for each element type, one that makes and
-// checks data, and one of copies.
+// checks data, one of copies, and one of messages.
 #pragma once
 
 #include "collectives/native/dtype.h"
@@ -10,6 +10,7 @@ namespace railgauge::gpu {
 // Each is null where the build had no nvcc; Error (kSystem) if then there is no driver either.
 const void* fatbin(Dtype dtype);
 const void* copy_fatbin();
+const void* message_fatbin();
 const void* pattern_fatbin();
 
 }  // namespace railgauge::gpu

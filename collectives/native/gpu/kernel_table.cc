@@ -35,6 +35,8 @@ KernelTable::KernelTable(cuda::Context context) : functions_(kDtypes * kKernelWa
       functions_[index(dtype, static_cast<Way>(way))] = modules_.back()->function(kWayNames[way]);
     }
   }
+  modules_.push_back(std::make_unique<cuda::Kernels>(context, message_fatbin(), "of messages"));
+  messages_ = modules_.back()->function("messages");
 }
 
 }  // namespace railgauge::gpu

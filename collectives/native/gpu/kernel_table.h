@@ -21,6 +21,8 @@ class KernelTable {
   explicit KernelTable(cuda::Context context);
   // Not for Way::kCopies.
   cuda::Function function(Dtype dtype, Way way) const { return functions_[index(dtype, way)]; }
+  // Of sends and receives.
+  cuda::Function messages() const { return messages_; }
 
  private:
   static constexpr int kKernelWays = 6;
@@ -29,8 +31,9 @@ class KernelTable {
     return static_cast<std::size_t>(dtype) * kKernelWays + static_cast<std::size_t>(way);
   }
 
-  std::vector<std::unique_ptr<cuda::Kernels>> modules_;  // by dtype
+  std::vector<std::unique_ptr<cuda::Kernels>> modules_;  // by dtype, and one without
   std::vector<cuda::Function> functions_;
+  cuda::Function messages_;
 };
 
 }  // namespace railgauge::gpu

@@ -23,6 +23,11 @@ void TrafficCount::add(const Pairs& pairs, std::size_t element_bytes, std::uint6
   }
 }
 
+void TrafficCount::add(const GpuMessage& message) {
+  Traffic& with = by_rank_[message.peer];
+  (message.sends ? with.sent : with.received) += message.bytes;
+}
+
 // Shares of channels are taken as equal, and so are the parts of a ring's ranks.
 void TrafficCount::add(const Operation& operation, const std::vector<PlannedChannel>& channels,
                        std::uint64_t times) {

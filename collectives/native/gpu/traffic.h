@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/native/gpu/channels.h"
+#include "collectives/native/gpu/message_batches.h"
 #include "collectives/native/gpu/rounds.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
@@ -24,6 +25,7 @@ class TrafficCount {
   // An exchange of elements of that many bytes, repeated.
   void add(const Exchange& exchange, std::size_t element_bytes, std::uint64_t times);
   void add(const Pairs& pairs, std::size_t element_bytes, std::uint64_t times);
+  void add(const GpuMessage& message);
   // The traffic of rings, or of trees, which is nearly the same.
   void add(const Operation& operation, const std::vector<PlannedChannel>& channels,
            std::uint64_t times);

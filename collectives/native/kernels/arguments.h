@@ -95,6 +95,7 @@ struct Status {
   std::uint32_t abort;      // set by the host: end all waits
   std::uint32_t failed;     // set by a kernel that waited too long: 1 + the rank that it waited for
   std::uint32_t elsewhere;  // set by one on symmetric memory: 1 + a rank with another offset in it
+  std::uint32_t unequal;    // set by one that receives: 1 + a rank that sent another length
 };
 
 // How elements become one.
@@ -139,6 +140,37 @@ struct Arguments {
   StagingBuffer out[kMostRanks];  // what this one writes for it
   int number[kMostRanks];         // who that is among all ranks of the communicator
 };
+
+// A message of a rank, in its GPU's memory.
+struct KernelMessage {
+  char* data;
+  std::size_t bytes;
+};
+// The messages of one direction between this rank and a peer, one after another: those from `begin`
+// to `end` of a kernel's.
+struct PeerQueue {
+  StagingBuffer in, out;
+  int number;  // the peer's among all ranks
+  bool sends;
+  int begin, end;
+};
+inline constexpr int kMostQueues = 15;  // a barrier of the block for each, and one for all
+inline constexpr int kMostMessages = 64;
+
+// Of the kernel that sends and receives.
+struct MessageArguments {
+  Base base;
+  std::uint32_t parts;  // that a message has at most, one for a block; the same on all ranks
+  int queues;
+  PeerQueue queue[kMostQueues];
+  KernelMessage message[kMostMessages];
+};
+// The parts that a message has.
+RAILGAUGE_ON_BOTH inline std::uint32_t message_parts(std::size_t bytes, std::uint32_t most) {
+  constexpr std::size_t kPart = 8 << 10;
+  const std::size_t parts = (bytes + kPart - 1) / kPart;
+  return parts < 1 ? 1 : parts < most ? static_cast<std::uint32_t>(parts) : most;
+}
 
 // Registered memory of all ranks: where each rank's begins, as this GPU maps it.
 struct Registration {

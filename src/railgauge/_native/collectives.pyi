@@ -274,6 +274,11 @@ class GpuEngine:
 
     def run_parts(self, source: int, to: Sequence[int], destination: int, from_: Sequence[int], dtype: int, stream: int) -> None: ...
 
+    def run_messages(self, messages: Sequence[tuple[bool, int, int, int]], stream: int) -> None:
+        """
+        Sends (True) and receives, all at once: each with its peer, address and bytes.
+        """
+
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...
 
     def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:

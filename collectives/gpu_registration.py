@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of GPUs that all ranks map, as it is asked for."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from railgauge._native import collectives as native
+from railgauge.collectives.cuda_array import cuda_array
+from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.gpu_memory import SymmetricArray
+from railgauge.collectives.registered import Registered
+from railgauge.topo.errors import MismatchError
+from railgauge.transports.group import Group
+from railgauge.transports.typed import listed
+
+T = TypeVar("T")
+
+
+class GpuRegistration(ABC):
+    """A communicator of GPUs, whose ranks call these together."""
+
+    rank: int
+    size: int
+    device: int
+    _group: Group
+    _engine: native.GpuEngine
+
+    def register(self, array: Any) -> Registered:
+        """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
+        in length.
+
+        Raises:
+            UnavailableError: on any rank, that memory cannot be mapped by others: only memory of cudaMalloc can
+                (PyTorch: without expandable segments).
+            RunError: a rank was lost meanwhile.
+        """
+        told = cuda_array(array)
+        return Registered(self._open(told.pointer, told.count * told.dtype.bytes), self._close)
+
+    def allocate(self, shape: int | Sequence[int], dtype: Dtype) -> SymmetricArray:
+        """Allocate memory that all ranks map; called by all ranks together, with one shape.
+
+        Raises:
+            UnavailableError: on any rank, there is too little memory.
+            MismatchError: ranks ask for different sizes.
+            RunError: a rank was lost meanwhile.
+        """
+        shape = (shape,) if isinstance(shape, int) else shape
+        size = math.prod(shape) * dtype.bytes
+        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1)))
+        return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
+
+    def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
+        """Memory that stays registered until this rank's part ends; all ranks take the same sizes in one order.
+
+        Raises:
+            UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
+        """
+        memory = self._together(lambda: native.GpuMemory(self.device, size))
+        self._open(memory.pointer, size, symmetric=symmetric)
+        return memory
+
+    @property
+    def maps_all(self) -> bool:
+        """Whether all GPUs map each other's memory, so that registering it has an effect."""
+        return self._engine.can_register
+
+    def _open(self, pointer: int, size: int, *, symmetric: bool = False) -> int | None:
+        """Register memory of this rank; None where not all GPUs map each other's."""
+        if not self.maps_all:
+            return None
+        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer) for rank in range(self.size)])
+        told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
+        for rank, (bytes_, _) in enumerate(told):
+            if symmetric and bytes_ != told[0][0]:
+                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
+        theirs = [one[self.rank] for _, one in told]
+        return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
+
+    def _close(self, registration: int) -> None:
+        """Unregister memory; when this returns, no rank maps it any more."""
+        self._group.barrier()
+        self._engine.close_memory(registration)
+        self._group.barrier()
+
+    @abstractmethod
+    def _together(self, make: Callable[[], T]) -> T:
+        """The result of `make`, once it succeeded on all ranks; else all raise."""

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.gpu.kinds`: two GPUs' bools, complex numbers and integers of 16 bits, beside what NumPy makes of
+them.
+"""
+
+import numpy as np
+import pytest
+from tests.gpu.on_gpu import OnGpu, connected
+from tests.transports.ranks import on_ranks
+
+from railgauge.collectives.dtype import Bitwise, PreMulSum, Redop
+from railgauge.topo.errors import UsageError
+from railgauge.transports.bootstrap import Bootstrap
+
+
+def body(bootstrap: Bootstrap) -> None:
+    comm = connected(bootstrap)
+    on, rank = OnGpu(comm), comm.rank
+    bools = [np.array(one) for one in ([False, False, True, True], [False, True, False, True])]
+    complexes = [np.array([1 + 2j, 3 - 1j], kind) for kind in ("complex64", "complex128")]
+    shorts = np.array([-300 * (rank + 1), 7], np.int16)
+    for op, wanted in (
+        (Redop.SUM, bools[0] | bools[1]),
+        (Redop.MAX, bools[0] | bools[1]),
+        (Redop.PROD, bools[0] & bools[1]),
+        (Redop.MIN, bools[0] & bools[1]),
+    ):
+        on.all_reduce(array := bools[rank].copy(), array, op)
+        assert array.tolist() == wanted.tolist()
+    for one in complexes:
+        for op, factor in ((Redop.SUM, 3), (Redop.AVG, 1.5)):
+            on.all_reduce(array := one * (rank + 1), array, op)
+            assert array.tolist() == (one * factor).tolist()
+        on.alltoallv(one * (rank + 1), [1, 1], into := np.zeros_like(one), [1, 1])
+        assert into.tolist() == [one[rank], one[rank] * 2]
+    on.all_gather(shorts, into := np.zeros(4, np.int16))
+    assert into.tolist() == [-300, 7, -600, 7]
+    for array, op in (
+        (bools[0], Redop.AVG),
+        (complexes[0], Redop.MAX),
+        (shorts, Redop.SUM),
+        (complexes[0], PreMulSum(2)),
+        (np.zeros(1, np.uint8), Bitwise.BAND),
+    ):
+        with pytest.raises(UsageError, match=r"not possible in the memory of GPUs|for host memory"):
+            on.all_reduce(array, array, op)
+    with pytest.raises(UsageError, match="the same type"):
+        on.all_gather(bools[0], np.zeros(8, np.uint8))
+    bootstrap.barrier()
+    comm.close()
+
+
+if __name__ == "__main__":
+    for told in on_ranks(2, body, 60):
+        if isinstance(told, BaseException):
+            raise told

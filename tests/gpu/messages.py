@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.gpu.messages group --ranks 3`: sends and receives between GPUs, a thread for each rank."""
+
+import argparse
+import contextlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.gpu.on_gpu import GpuArray, connected
+from tests.transports.ranks import on_ranks
+
+from railgauge._native import collectives as native
+from railgauge.collectives import gpu_point_to_point
+from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.topo.errors import RunError, UsageError
+from railgauge.transports.bootstrap import Bootstrap
+
+BLOCKS, LONG = 2, 400_013
+"""So many parts, and bytes that the staging buffers of three ranks do not hold: four slots of 40 KiB for a part."""
+
+
+class Rank:
+    """One rank, and arrays of bytes in the memory of its GPU."""
+
+    def __init__(self, comm: GpuCommunicator) -> None:
+        self.comm = comm
+        self.next, self.previous = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        self._memory: list[native.GpuMemory] = []
+
+    def array(self, count: int, *, at: int = 0, dtype: str = "uint8", value: int | None = None) -> GpuArray:
+        """So many elements from byte `at` of memory on; `value`: of each byte, drawn by it, else zero."""
+        like = np.zeros(count, dtype)
+        memory = native.GpuMemory(self.comm.device, at + like.nbytes + 1)
+        memory.write(np.concatenate([np.zeros(at, np.uint8), drawn(like.nbytes, value), np.zeros(1, np.uint8)]))
+        self._memory.append(memory)
+        made = GpuArray(memory.pointer + at, like)
+        made.read = lambda: self._read(memory, at, like.nbytes)
+        return made
+
+    def _read(self, memory: native.GpuMemory, at: int, size: int) -> np.ndarray:
+        self.comm.synchronize()
+        memory.read(found := np.zeros(at + size, np.uint8))
+        return found[at:]
+
+
+def drawn(size: int, value: int | None) -> np.ndarray:
+    if value is None:
+        return np.zeros(size, np.uint8)
+    return np.random.default_rng(value).integers(0, 256, size, np.uint8)
+
+
+def holds(array: GpuArray, value: int) -> bool:
+    return bool((array.read() == drawn(array.dtype.itemsize * array.__cuda_array_interface__["shape"][0], value)).all())
+
+
+def alone(rank: Rank) -> None:
+    """One after another along the ranks, of every alignment and of lengths about those of parts and chunks."""
+    comm = rank.comm
+    for number, count in enumerate((0, 1, 4, 1000, 8 << 10, (8 << 10) + 1, 100_000, LONG)):
+        for at in (0, 1, 4) if count < LONG else (0,):
+            array = rank.array(count, at=at, value=number if comm.rank == 0 else None)
+            if comm.rank > 0:
+                comm.recv(array, comm.rank - 1)
+            if comm.rank + 1 < comm.size:
+                comm.send(array, comm.rank + 1)
+            assert holds(array, number), (count, at)
+
+
+def group(rank: Rank) -> None:
+    """Every rank sends to the next before it receives, more than fits between."""
+    comm = rank.comm
+    source, into = rank.array(LONG, value=comm.rank), rank.array(LONG)
+    works = []
+    with comm.group():
+        works.append(comm.isend(source, rank.next))
+        works.append(comm.irecv(into, rank.previous))
+        with pytest.raises(UsageError, match="has not ended"):
+            works[0].wait()
+    assert works[1].wait() is into
+    assert holds(into, rank.previous)
+
+
+def several(rank: Rank) -> None:
+    """Messages of several lengths to one peer, to itself too, beside collectives on the same staging buffers."""
+    comm = rank.comm
+    counts = [5, LONG, 0, 70_000, 1]
+    for peer, source in ((rank.next, rank.previous), (comm.rank, comm.rank)):
+        out = [rank.array(count, value=10 * comm.rank + i) for i, count in enumerate(counts)]
+        into = [rank.array(count) for count in counts]
+        with comm.group():
+            for array in out:
+                comm.send(array, peer)
+            with comm.group():
+                for array in into:
+                    comm.recv(array, source)
+        total = rank.array(1 << 13, dtype="uint32", value=3)
+        comm.all_reduce(total)
+        assert all(holds(array, 10 * source + i) for i, array in enumerate(into))
+        assert (total.read().view(np.uint32) == comm.size * drawn(4 << 13, 3).view(np.uint32)).all()
+
+
+def unlike_groups(rank: Rank) -> None:
+    """Rank 0 has in one group what rank 1 does step by step, which answers after more messages than there are slots."""
+    comm = rank.comm
+    asked = [rank.array(8 << 10, value=i if comm.rank == 0 else None) for i in range(6)]
+    answer = rank.array(8 << 10, value=9 if comm.rank == 1 else None)
+    if comm.rank == 0:
+        with comm.group():
+            comm.recv(answer, 1)
+            for array in asked:
+                comm.send(array, 1)
+    elif comm.rank == 1:
+        for array in asked:
+            comm.recv(array, 0)
+        comm.send(answer, 0)
+    if comm.rank < 2:
+        assert holds(answer, 9)
+        assert all(holds(array, i) for i, array in enumerate(asked))
+
+
+def wrong(rank: Rank) -> None:
+    """What is refused puts nothing on the stream; nor does a group that an exception leaves."""
+    comm = rank.comm
+    array = rank.array(8, value=comm.rank)
+    refused = {
+        "ranks are 0 to": lambda: comm.send(array, comm.size),
+        "-1: ranks": lambda: comm.recv(array, -1),
+        "whole number": lambda: comm.recv(array, None),
+        "one group": lambda: comm.send(array, comm.rank),
+        "not an array": lambda: comm.send(np.zeros(3), 0),
+    }
+    for words, call in refused.items():
+        with pytest.raises(UsageError, match=words):
+            call()
+    with pytest.raises(UsageError, match="8 bytes, its receive 9"):
+        both(comm, array, rank.array(9), comm.rank)
+    with contextlib.suppress(ZeroDivisionError), comm.group():
+        comm.send(array, rank.next)
+        raise ZeroDivisionError
+    group(rank)
+
+
+def unequal(rank: Rank) -> None:
+    """Rank 0 sends less than rank 1 receives."""
+    comm = rank.comm
+    if comm.rank == 0:
+        comm.send(rank.array(100, value=1), 1)
+    elif comm.rank == 1:
+        comm.recv(rank.array(101), 0)
+        with pytest.raises(RunError, match="rank 0 sent a message of another length than rank 1 receives"):
+            comm.synchronize()
+
+
+def all_to_all(rank: Rank) -> None:
+    """Every rank to every other, several times."""
+    comm = rank.comm
+    for turn in range(2):
+        out = [rank.array(3000 * peer + turn, value=100 * comm.rank + peer) for peer in range(comm.size)]
+        into = [rank.array(3000 * comm.rank + turn) for _ in range(comm.size)]
+        with comm.group():
+            for peer in range(comm.size):
+                comm.send(out[peer], peer)
+                comm.recv(into[peer], peer)
+        for peer in range(comm.size):
+            assert holds(into[peer], 100 * peer + comm.rank)
+    sent = {end.peer: end.sent for end in comm.ends}
+    assert sent == {peer: 6000 * peer + 1 for peer in range(comm.size) if peer != comm.rank}
+
+
+def many(rank: Rank) -> None:
+    """More messages than a kernel takes."""
+    comm = rank.comm
+    out = [rank.array(1000, value=1000 * comm.rank + i) for i in range(150)]
+    into = [rank.array(1000) for _ in out]
+    with comm.group():
+        for array in out:
+            comm.send(array, rank.next)
+        for array in into:
+            comm.recv(array, rank.previous)
+    assert all(holds(array, 1000 * rank.previous + i) for i, array in enumerate(into))
+
+
+def streams(rank: Rank) -> None:
+    """A group has one stream."""
+    array = rank.array(8)
+    told = iter((0, 2))
+    gpu_point_to_point.current_stream = lambda _array: next(told)
+    with pytest.raises(UsageError, match="several streams"):
+        both(rank.comm, array, array, rank.next)
+
+
+def both(comm: GpuCommunicator, source: GpuArray, destination: GpuArray, peer: int) -> None:
+    with comm.group():
+        comm.send(source, peer)
+        comm.recv(destination, peer)
+
+
+CASES: dict[str, Callable[[Rank], None]] = {
+    one.__name__: one for one in (alone, group, several, unlike_groups, wrong, unequal, all_to_all, many, streams)
+}
+
+
+def body(bootstrap: Bootstrap, case: str, hosts: int) -> None:
+    comm = connected(bootstrap, hosts, max_ctas=BLOCKS)
+    CASES[case](Rank(comm))
+    with contextlib.suppress(RunError):  # `unequal` has ended the run
+        bootstrap.barrier()
+    comm.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--hosts", type=int, default=1)
+    asked = parser.parse_args()
+    for told in on_ranks(asked.ranks, lambda bootstrap: body(bootstrap, asked.case, asked.hosts), 60):
+        if isinstance(told, BaseException):
+            raise told
+
+
+if __name__ == "__main__":
+    main()
