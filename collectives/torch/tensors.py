@@ -15,6 +15,8 @@ IN_HOST = ON_GPU | {torch.int16, torch.uint16, torch.bool, torch.complex64, torc
 """Element types that the engine reduces; others are moved as bytes."""
 WITHOUT_NUMPY = {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
 """Types that NumPy lacks; the engine reads them by DLPack, which takes some microseconds more."""
+BYTES_OF_FLOAT = {torch.float8_e4m3fn, torch.float8_e5m2}
+"""Types that DLPack of torch before 2.9 lacks."""
 OPERATORS = {
     ReduceOp.SUM: Redop.SUM,
     ReduceOp.PRODUCT: Redop.PROD,
@@ -36,7 +38,7 @@ def operator(op: Any) -> Any:
     kind = getattr(op, "op", op)
     if (known := OPERATORS.get(kind)) is not None:
         return known
-    factor = getattr(op, "factor", None)
+    _, factor = op.__getstate__()  # of all releases; those before 2.12 have no attribute for it
     if not isinstance(factor, float):
         raise UsageError(f"reduction {kind} with factor {factor!r:.40}: only a number is supported")
     return PreMulSum(factor)
@@ -52,7 +54,7 @@ def reduced(tensor: Any) -> Any:
 def moved(tensor: Any) -> Any:
     """A tensor whose elements are only moved; UsageError as of `in_memory_order`."""
     tensor = in_memory_order(tensor)
-    if tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
+    if tensor.dtype in BYTES_OF_FLOAT or tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
         tensor = tensor.reshape(-1).view(torch.uint8)
     return _array(tensor)
 
