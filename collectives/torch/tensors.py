@@ -29,12 +29,28 @@ OPERATORS = {
 }
 
 
-def operator(op: Any) -> Any:
-    """The engine's operator for torch's.
+OF_BOOLS = {Redop.SUM: Redop.MAX, Redop.PROD: Redop.MIN, Redop.MAX: Redop.MAX, Redop.MIN: Redop.MIN}
+"""The engine's operators between GPUs, where bools are bytes."""
+
+
+def reduction(op: Any, tensor: Any, *, in_place: bool) -> tuple[Any, Any]:
+    """A tensor to reduce, and the engine's operator for torch's. On a GPU a PREMUL_SUM is a sum of what is scaled here.
 
     Raises:
-        UsageError: it is a PREMUL_SUM with a tensor as its factor.
+        UsageError: it is a PREMUL_SUM with a tensor as its factor, or an average of bools.
     """
+    known = operator(op)
+    if tensor.is_cpu:
+        return tensor, known
+    if isinstance(known, PreMulSum):
+        return tensor.mul_(known.factor) if in_place else tensor * known.factor, Redop.SUM
+    if tensor.dtype is torch.bool and known not in OF_BOOLS:
+        raise UsageError(f"bools on a GPU cannot be reduced with {known!r}")
+    return tensor, OF_BOOLS[known] if tensor.dtype is torch.bool else known
+
+
+def operator(op: Any) -> Any:
+    """The engine's operator for torch's; UsageError for a PREMUL_SUM with a tensor as its factor."""
     kind = getattr(op, "op", op)
     if (known := OPERATORS.get(kind)) is not None:
         return known
@@ -46,6 +62,8 @@ def operator(op: Any) -> Any:
 
 def reduced(tensor: Any) -> Any:
     """A tensor whose elements are reduced, as the engine reads it; UsageError as of `in_memory_order`, or its type."""
+    if tensor.dtype is torch.bool and not tensor.is_cpu:
+        tensor = tensor.view(torch.uint8)
     if tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
         raise UsageError(f"a tensor of {tensor.dtype} cannot be reduced")
     return _array(in_memory_order(tensor))

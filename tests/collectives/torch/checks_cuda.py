@@ -9,9 +9,11 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from railgauge.collectives.dtype import PreMulSum, Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations
 from railgauge.collectives.torch.operations import TorchOperation
+from railgauge.collectives.torch.tensors import OPERATORS, reduction
 from railgauge.topo.errors import UsageError
 
 
@@ -179,3 +181,19 @@ def check_what_is_refused(place):
         operations = joined(streams, "an engine without them")
         with pytest.raises(ValueError, match="sends and receives of CUDA tensors are not supported"):
             operations.transfer(*message(streams, "out", 1, sends=True))
+
+
+def check_reductions_of_gpus_are_those_that_the_engine_has(place):
+    def on_gpu(values):
+        return SimpleNamespace(is_cpu=False, dtype=values.dtype, mul_=values.mul_, __mul__=values.__mul__)
+
+    ones, flags = torch.ones(2), torch.tensor([True])
+    scale = dist._make_nccl_premul_sum(0.5)
+    scaled, op = reduction(scale, on_gpu(ones), in_place=True)
+    assert (scaled is ones, ones.tolist(), op) == (True, [0.5, 0.5], Redop.SUM)
+    for asked, found in ((dist.ReduceOp.SUM, Redop.MAX), (dist.ReduceOp.PRODUCT, Redop.MIN)):
+        assert reduction(asked, on_gpu(flags), in_place=True)[1] is found
+        assert reduction(asked, on_gpu(ones), in_place=True)[1] is OPERATORS[asked]
+    with pytest.raises(UsageError, match="bools on a GPU cannot be reduced with"):
+        reduction(dist.ReduceOp.AVG, on_gpu(flags), in_place=True)
+    assert reduction(scale, ones, in_place=True)[1] == PreMulSum(0.5)
