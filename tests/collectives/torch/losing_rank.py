@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank under torchrun, of three: rank 2 is stopped (SIGSTOP) in the first group, rank 1 killed (kill -9) in the second.
+"""A rank under torchrun, of three: rank 2 is stopped (SIGSTOP) in the first group, rank 1 killed (-9) in the second.
 
     torchrun --nproc-per-node 3 losing_rank.py FOLDER
 
