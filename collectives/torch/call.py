@@ -2,10 +2,20 @@
 """One call of an operation: what it is, how long it may take, and how it is named in errors and records."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from railgauge.collectives.torch.operations import TorchOperation
 from railgauge.collectives.torch.record import TorchEntry
+
+
+class TorchMessage(NamedTuple):
+    """What a send or receive moves, as the engine takes it."""
+
+    array: Any
+    peer: int | None
+    """Its rank in the group; None: any that sends."""
+    tag: int
+    sends: bool
 
 
 @dataclass(slots=True)

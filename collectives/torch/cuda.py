@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on CUDA tensors, on the caller's stream, or on one of the group's with `async_op`.
 
-The engine's collectives between GPUs are put on a stream and return at once. It has no send and receive there, which
-are refused by name, as are its missing element types.
+The engine's operations between GPUs are put on a stream and return at once. What they lack (element types, tags,
+receives from any rank) is refused by name, except tags, which are ignored as NCCL ignores them.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
 from torch._C._distributed_c10d import Work as WorkOfTorch
+from torch.distributed import DistBackendError
 
-from railgauge.collectives.torch.call import TorchCall
+from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.job import TorchJob
 from railgauge.topo.errors import UsageError
@@ -22,14 +23,22 @@ from railgauge.topo.errors import UsageError
 class CudaWork(WorkOfTorch):  # type: ignore[misc]
     """An operation on a stream: waiting for it makes the current stream wait, not the program."""
 
-    def __init__(self, result: list[Any], stream: Any, event: Any) -> None:
+    def __init__(self, result: list[Any], put: Callable[[], None] = lambda: None) -> None:
+        """`put` puts it on its stream, where that is not done yet when somebody asks for it."""
         super().__init__()
-        self._result, self._stream, self._event = result, stream, event
+        self._result, self._put = result, put
+        self._stream: Any = None
+        self._event: Any = None
         self._future: Any = None
+
+    def on(self, stream: Any, event: Any) -> "CudaWork":
+        """It is on a stream, and done at the event."""
+        self._stream, self._event = stream, event
+        return self
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Let the current stream wait for it."""
-        torch.cuda.current_stream(self._stream.device).wait_event(self._event)
+        torch.cuda.current_stream(self._on_stream().device).wait_event(self._event)
         return True
 
     def synchronize(self) -> None:
@@ -38,7 +47,16 @@ class CudaWork(WorkOfTorch):  # type: ignore[misc]
 
     def is_completed(self) -> bool:
         """Whether the GPU has done it."""
+        self._on_stream()
         return bool(self._event.query())
+
+    def is_success(self) -> bool:
+        """Whether the GPU has done it; a failure is raised by the next call."""
+        return self.is_completed()
+
+    def exception(self) -> BaseException | None:
+        """None: a failure is raised by the next call."""
+        return None
 
     def result(self) -> list[Any]:
         """The tensors that it writes."""
@@ -47,10 +65,19 @@ class CudaWork(WorkOfTorch):  # type: ignore[misc]
     def get_future(self) -> Any:
         """A future with `result()`, whose callbacks run on streams that wait for it."""
         if self._future is None:
-            self._future = torch.futures.Future(devices=[self._stream.device])
-            with torch.cuda.stream(self._stream):
+            stream = self._on_stream()
+            self._future = torch.futures.Future(devices=[stream.device])
+            with torch.cuda.stream(stream):
                 self._future.set_result(self._result)
         return self._future
+
+    def _on_stream(self) -> Any:
+        """The stream that it is on, from now on."""
+        if self._stream is None:
+            self._put()
+        if self._stream is None:
+            raise DistBackendError("railgauge: a send or receive was not started: one that was called with it failed")
+        return self._stream
 
 
 class CudaOperations:
@@ -60,57 +87,119 @@ class CudaOperations:
         """`join(device)` joins the GPUs of all ranks; `device` is CUDA's number of this one."""
         self._join = join
         self._job: TorchJob | None = None
+        self._device: Any = None
         self._side: Any = None
+        self._messages: list[tuple[TorchCall, TorchMessage, Any, CudaWork]] = []
+        """Sends and receives that are not on the stream yet, each with the event after which its tensor is ready."""
+
+    def connect(self, device: Any) -> None:
+        """Join the GPUs of all ranks, which all call it, where they are not.
+
+        Raises:
+            UsageError: this rank's GPU in the group is another one. RunError: some ranks did not join.
+        """
+        if self._job is None:
+            self._job, self._device = self._join(device.index), device
+        elif device != self._device:
+            raise UsageError(f"a tensor on {device}: this rank's GPU in the group is {self._device}")
 
     @contextlib.contextmanager
     def preparing(self, device: Any, *, is_async: bool) -> Iterator[None]:
         """Prepare and start an operation on its stream, so that what it allocates is freed in that stream's order."""
+        self.put_messages()
         with torch.cuda.device(device):
             stream = torch.cuda.current_stream(device)
             if is_async:
-                self._side = self._side or torch.cuda.Stream(device)
-                self._side.wait_stream(stream)
-                stream = self._side
+                side = self._side_stream(device)
+                side.wait_stream(stream)
+                stream = side
             with torch.cuda.stream(stream):
                 yield
 
     def start(self, call: TorchCall) -> CudaWork:
         """Put a collective on the stream that it was prepared on."""
         tensors = [*call.operation.inputs, *call.operation.outputs]
-        device = tensors[0].device
         with TorchErrors(call.where):
-            if other := next((one.device for one in tensors if one.device != device), None):
-                raise UsageError(f"tensors on {device} and {other}: expected one device")
-            if self._job is None:
-                self._job = self._join(device.index)
+            device = _device_of(tensors)
+            self.connect(device)
             stream = torch.cuda.current_stream(device)
             call.begin()
-            call.operation.run(self._job.process_group.communicator)
+            call.operation.run(self._communicator)
         if call.is_async:
-            for tensor in tensors:
-                tensor.record_stream(stream)
-        return CudaWork(call.result, stream, stream.record_event())
+            _keep(tensors, stream)
+        return CudaWork(call.result).on(stream, stream.record_event())
 
-    def transfer(self, call: TorchCall, begin: Callable[[Any], Any]) -> CudaWork:
-        """There is none.
-
-        Raises:
-            ValueError: always.
+    def transfer(self, call: TorchCall, message: TorchMessage) -> CudaWork:
+        """Begin a send or receive. It is put on the group's stream with all others that were called until one of them
+        is waited for, or another operation of the group is called: the engine runs its operations one after another,
+        and ranks that send to each other before they receive would wait for each other.
         """
+        tensors = [*call.operation.inputs, *call.operation.outputs]
         with TorchErrors(call.where):
-            raise UsageError(
-                "sends and receives of CUDA tensors are not supported: "
-                "use backend='cpu:railgauge,cuda:nccl', or send a copy in host memory"
-            )
+            if message.peer is None:
+                raise UsageError("a receive of a CUDA tensor from any rank: name the rank")
+            self.connect(tensors[0].device)
+            if not hasattr(self._communicator, "isend"):
+                raise UsageError(
+                    "sends and receives of CUDA tensors are not supported: "
+                    "use backend='cpu:railgauge,cuda:nccl', or send a copy in host memory"
+                )
+        ready = torch.cuda.current_stream(self._device).record_event()
+        work = CudaWork(call.result, self.put_messages)
+        self._messages.append((call, message, ready, work))
+        return work
+
+    def put_messages(self) -> None:
+        """Put the sends and receives that were called on the group's stream, all at the same time."""
+        messages, self._messages = self._messages, []
+        if not messages:
+            return
+        side = self._side_stream(self._device)
+        with TorchErrors(messages[0][0].where), torch.cuda.device(self._device), torch.cuda.stream(side):
+            with self._communicator.group():
+                for call, (array, peer, _, sends), ready, _ in messages:
+                    side.wait_event(ready)
+                    call.begin()
+                    (self._communicator.isend if sends else self._communicator.irecv)(array, peer)
+            done = side.record_event()
+        for call, _, _, work in messages:
+            _keep([*call.operation.inputs, *call.operation.outputs], side)
+            work.on(side, done)
 
     def synchronize(self) -> None:
         """Wait until this rank's GPU has done what was called before."""
+        self.put_messages()
         if self._job:
-            torch.cuda.current_stream().synchronize()
+            torch.cuda.current_stream(self._device).synchronize()
         if self._side:
             self._side.synchronize()
 
     def close(self, error: BaseException | None = None) -> None:
         """Leave."""
+        if error is None:
+            self.put_messages()
         if self._job:
             self._job.close(error)
+
+    @property
+    def _communicator(self) -> Any:
+        assert self._job
+        return self._job.process_group.communicator
+
+    def _side_stream(self, device: Any) -> Any:
+        self._side = self._side or torch.cuda.Stream(device)
+        return self._side
+
+
+def _device_of(tensors: Sequence[Any]) -> Any:
+    """The GPU of an operation's tensors; UsageError: they are not on one device."""
+    device = tensors[0].device
+    if other := next((one.device for one in tensors if one.device != device), None):
+        raise UsageError(f"tensors on {device} and {other}: expected one device")
+    return device
+
+
+def _keep(tensors: Sequence[Any], stream: Any) -> None:
+    """Let no tensor's memory be used again before the stream has used it."""
+    for tensor in tensors:
+        tensor.record_stream(stream)

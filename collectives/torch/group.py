@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process group that torch.distributed calls: it finds the operation in the table, and where its tensors are."""
+"""What torch.distributed calls: it finds the operation in the table, and where its tensors are.
+
+From 2.15 on, torch makes the process group, of a back end for each device, which Python may implement. Before, Python
+implements the process group, with all of its devices.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -8,10 +12,10 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import BarrierOptions
+from torch._C import _distributed_c10d as c10d
 
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.torch.call import TorchCall
+from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.host import HostOperations
@@ -19,12 +23,15 @@ from railgauge.collectives.torch.job import TorchJob
 from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
 from railgauge.collectives.torch.other_backend import devices_of, other_backend
 from railgauge.collectives.torch.result_check import ResultCheck
+from railgauge.collectives.torch.store import store_of
 from railgauge.collectives.torch.tensors import moved
 from railgauge.collectives.torch.work import WorksTogether
 from railgauge.topo.errors import AbortedError, UsageError
 
 NAME = "railgauge"
 DEVICES = ("cpu", "cuda")
+IS_BACKEND = torch.__version__ >= (2, 15)
+BASE: Any = c10d.Backend if IS_BACKEND else dist.ProcessGroup
 
 
 class Ends(NamedTuple):
@@ -36,7 +43,7 @@ class Ends(NamedTuple):
     cuda: CudaOperations
 
 
-class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
+class TorchGroup(BASE):  # type: ignore[misc]
     """One rank's end of a group of torch.distributed. The collectives are those of `OPERATIONS`."""
 
     def __init__(
@@ -59,29 +66,26 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def send(self, tensors: list[Any], dst: int, tag: int) -> Any:
         """Begin to send a tensor to rank `dst` of the group."""
-        label = f"send {self._at.rank}->{dst}"
-        return self._transfer("send", label, tensors, (dst, tag), lambda on, array: on.isend(array, dst, tag))
+        return self._transfer("send", f"send {self._at.rank}->{dst}", tensors, dst, tag)
 
     def recv(self, tensors: list[Any], src: int, tag: int) -> Any:
         """Begin to receive a tensor from rank `src` of the group."""
-        label = f"recv {self._at.rank}<-{src}"
-        return self._transfer("recv", label, tensors, (src, tag), lambda on, array: on.irecv(array, src, tag))
+        return self._transfer("recv", f"recv {self._at.rank}<-{src}", tensors, src, tag)
 
     def recv_anysource(self, tensors: list[Any], tag: int) -> Any:
         """Begin to receive a tensor from the rank that sends first."""
-        label = f"recv {self._at.rank}<-any"
-        return self._transfer("recv_anysource", label, tensors, (tag,), lambda on, array: on.irecv(array, None, tag))
+        return self._transfer("recv_anysource", f"recv {self._at.rank}<-any", tensors, None, tag)
 
     def barrier(self, opts: Any = None) -> Any:
         """Wait until every rank is here, and this rank's GPU has done what was called before."""
         ends = self._open("barrier")
         ends.cuda.synchronize()
         operation = TorchOperation(lambda on: on.barrier(), [], [])  # type: ignore[attr-defined]
-        return self._begin("barrier", operation, [], opts or BarrierOptions(), ends.host)
+        return self._begin("barrier", operation, [], opts or c10d.BarrierOptions(), ends.host)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """A barrier; as every error here, its own names the ranks that do not come."""
-        opts = BarrierOptions()
+        opts = c10d.BarrierOptions()
         opts.asyncOp = False
         if timeout:
             opts.timeout = timeout
@@ -103,6 +107,10 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         made._set_group_name(group_name or "")
         made._set_group_desc(group_desc or "")
         return made
+
+    def split(self, store: Any, ranks: Sequence[int], opts: Any) -> "TorchGroup | None":
+        """As `split_group`, for a back end."""
+        return self.part(ranks, store, opts._timeout) if self._at.rank in ranks else None
 
     def part(self, ranks: Sequence[int], store: Any, timeout: timedelta) -> "TorchGroup":
         """A group of some ranks of this one, which alone call it, without another rendezvous."""
@@ -164,7 +172,8 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
     group_desc = property(getGroupDesc)
     _set_group_name, _set_group_desc = setGroupName, setGroupDesc
     supports_splitting = True
-    supports_coalescing = False
+    supports_coalescing = IS_BACKEND
+    """Before, torch asks for it in process groups of its own class alone."""
     supports_time_estimate = False
 
     @property
@@ -185,7 +194,9 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         return other._get_backend(device) if other else self
 
     def eager_connect_single_device(self, device: Any) -> None:
-        """GPUs are joined by the first operation on them."""
+        """Join the GPUs of all ranks, where the program says which (`device_id`), else the first operation does."""
+        with TorchErrors(self._where("joining the GPUs")):
+            self._open("joining the GPUs").cuda.connect(device)
 
     def _get_sequence_number_for_group(self) -> int:
         return self._count
@@ -193,12 +204,16 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
     def _set_sequence_number_for_group(self) -> None:
         """The count is the same on all ranks from the start."""
 
-    def _start_coalescing(self, device: Any) -> None:
+    def _start_coalescing(self, device: Any = None) -> None:
         self._together = []
 
-    def _end_coalescing(self, device: Any) -> Any:
+    def _end_coalescing(self, device: Any = None) -> Any:
+        if self._ends:  # torch aborts groups within a block
+            self._ends.cuda.put_messages()
         works, self._together = self._together or [], None
         return WorksTogether(works)
+
+    start_coalescing, end_coalescing = _start_coalescing, _end_coalescing
 
     def _run(self, name: str, row: TorchRow, *args: Any, opts: Any = None) -> Any:
         if args and isinstance(args[-1], row.options):
@@ -224,21 +239,19 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         call = self._call(label, operation, result, seconds, is_async=self._is_async(opts))
         return self._keep(place.start, call)
 
-    def _transfer(
-        self, name: str, label: str, tensors: list[Any], args: tuple[int, ...], begin: Callable[[Any, Any], Any]
-    ) -> Any:
+    def _transfer(self, name: str, label: str, tensors: list[Any], peer: int | None, tag: int) -> Any:
         ends, device = self._open(label), _device_of((tensors,))
         if other := self._other(device.type):
-            return getattr(other, name)(tensors, *args)
+            return getattr(other, name)(tensors, *(one for one in (peer, tag) if one is not None))
         with TorchErrors(self._where(label)):
             if len(tensors) != 1:
                 raise UsageError(f"{len(tensors)} tensors: expected one")
             array = moved(tensors[0])
-        is_send = name == "send"
-        operation = TorchOperation(lambda on: None, tensors if is_send else [], [] if is_send else tensors)
+        sends = name == "send"
+        operation = TorchOperation(lambda on: None, tensors if sends else [], [] if sends else tensors)
         call = self._call(label, operation, tensors, 0, is_async=True)
         place: Any = ends.host if device.type == "cpu" else ends.cuda
-        return self._keep(place.transfer, call, lambda on: begin(on, array))
+        return self._keep(place.transfer, call, TorchMessage(array, peer, tag, sends))
 
     def _call(
         self, label: str, operation: TorchOperation, result: list[Any], seconds: float, *, is_async: bool
@@ -278,6 +291,8 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def _other(self, device: str) -> Any:
         """The process group of another back end, where the user named one for this device; None: it is ours."""
+        if IS_BACKEND:
+            return None
         if device not in self._others:
             name = self._config().get(device, "")
             if not name or (name == NAME and device not in DEVICES):
@@ -289,8 +304,16 @@ class TorchGroup(dist.ProcessGroup):  # type: ignore[misc]
         return self._others[device]
 
     def _join_gpus(self, device: int) -> TorchJob:
-        store = dist.PrefixStore("gpu", self._store)
+        store = dist.PrefixStore("gpu", store_of(self._members, self._store))
         return TorchJob(store, *self._at, self._members, self._timeout, device)
+
+
+def end_of(group: Any) -> TorchGroup | None:
+    """This back end's part of a process group; None: it has none."""
+    if isinstance(group, TorchGroup):
+        return group
+    ends = (group._get_backend(device) for device in group._device_types) if IS_BACKEND else ()
+    return next((end for end in ends if isinstance(end, TorchGroup)), None)
 
 
 def _device_of(args: Sequence[Any]) -> Any:

@@ -4,7 +4,6 @@
 import contextlib
 import functools
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch.distributed import DistBackendError
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.operation_order import OperationOrder
-from railgauge.collectives.torch.call import TorchCall
+from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.work import Pending, TorchWork
@@ -57,16 +56,13 @@ class HostOperations:
             work.wait()
         return work
 
-    def transfer(self, call: TorchCall, begin: Callable[[Communicator], Any]) -> TorchWork:
+    def transfer(self, call: TorchCall, message: TorchMessage) -> TorchWork:
         """Begin a send or receive."""
+        start = self._communicator.isend if message.sends else self._communicator.irecv
         with TorchErrors(call.where):
-            pending = begin(self._communicator)
+            pending = start(*message[:3])
         call.begin()
         return self._work(call, pending, self._limit(None), in_messages=True)
-
-    def barrier(self, call: TorchCall) -> TorchWork:
-        """Wait until every rank is here."""
-        return self.start(call)
 
     def abort(self) -> None:
         """End this rank's operations; any thread may call it."""

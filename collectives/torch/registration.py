@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`backend="railgauge"`: known to torch.distributed once this is imported."""
 
-import hashlib
 from typing import Any
 
 import torch.distributed as dist
 
-from railgauge.collectives.torch.group import DEVICES, NAME, TorchGroup
+from railgauge.collectives.torch.group import DEVICES, NAME, TorchGroup, end_of
 from railgauge.collectives.torch.job import TorchJob
+from railgauge.collectives.torch.store import store_of
 
 
 def make_group(options: Any, backend_options: Any) -> TorchGroup:
@@ -20,13 +20,18 @@ def make_group(options: Any, backend_options: Any) -> TorchGroup:
         raise ValueError(f"railgauge: pg_options={backend_options!r:.80}: this back end has none")
     members, timeout = list(options.global_ranks_in_group), options.timeout
     whole = dist.group.WORLD if members and dist.is_initialized() else None
-    if isinstance(whole, TorchGroup) and timeout <= whole.job.timeout:
-        return whole.part(members, options.store, timeout)
+    known = end_of(whole) if whole else None
+    if known and timeout <= known.job.timeout:
+        return named(known.part(members, options.store, timeout), options)
     members = members or list(range(options.group_size))
-    # Groups of other ranks may have this one's name, and so its keys: torch numbers each process's calls of new_group.
-    store = dist.PrefixStore(hashlib.sha256(str(members).encode()).hexdigest()[:16], options.store)
-    job = TorchJob(store, options.group_rank, options.group_size, members, timeout)
-    return TorchGroup(job, job.communicator, members, options.store, timeout)
+    job = TorchJob(store_of(members, options.store), options.group_rank, options.group_size, members, timeout)
+    return named(TorchGroup(job, job.communicator, members, options.store, timeout), options)
+
+
+def named(group: TorchGroup, options: Any) -> TorchGroup:
+    """The group with torch's name for it."""
+    group.setGroupName(options.group_id)
+    return group
 
 
 def register() -> None:

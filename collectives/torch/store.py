@@ -2,11 +2,12 @@
 """A store of torch.distributed as one of ours: what its processes join through."""
 
 import contextlib
+import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from torch.distributed import DistError
+from torch.distributed import DistError, PrefixStore
 
 from railgauge.topo.errors import PeerLostError, WaitTimeoutError
 from railgauge.transports.store.store import Store
@@ -68,6 +69,13 @@ class TorchStore(Store):
     def clone(self) -> "TorchStore":
         """A connection of its own, since a torch store that waits holds up its other threads."""
         return TorchStore(self._store.clone() if hasattr(self._store, "clone") else self._store, self.timeout)
+
+
+def store_of(members: Sequence[int], store: Any) -> Any:
+    """The keys of a group of these ranks: torch numbers calls of new_group by process, so that groups of others
+    may have its name.
+    """
+    return PrefixStore(hashlib.sha256(str(list(members)).encode()).hexdigest()[:16], store)
 
 
 @contextlib.contextmanager

@@ -7,10 +7,14 @@ from unittest import mock
 
 import pytest
 import torch
+import torch.distributed as dist
 
-from railgauge.collectives.torch.call import TorchCall
+from railgauge.collectives.dtype import PreMulSum, Redop
+from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations
 from railgauge.collectives.torch.operations import TorchOperation
+from railgauge.collectives.torch.tensors import OPERATORS, reduction
+from railgauge.topo.errors import UsageError
 
 
 class Streams:
@@ -57,9 +61,38 @@ def call(streams, tensors, *, is_async):
     return TorchCall("all_reduce", "rank 0 of group 0: all_reduce", run, tensors, is_async, None, None)
 
 
-def joined(streams):
-    job = SimpleNamespace(process_group=SimpleNamespace(communicator="run"), close=lambda error: None)
+class Engine:
+    """The communicator's sends and receives."""
+
+    def __init__(self, streams):
+        self._log, self._streams = streams.log, streams
+
+    def __str__(self):
+        return "run"
+
+    @contextmanager
+    def group(self):
+        self._log.append("group begins")
+        yield
+        self._log.append("group ends")
+
+    def isend(self, array, dst):
+        self._log.append(f"send {array} to {dst} on {self._streams.current.name}")
+
+    def irecv(self, array, src):
+        if src == 9:
+            raise UsageError("rank 9")
+        self._log.append(f"recv {array} from {src} on {self._streams.current.name}")
+
+
+def joined(streams, communicator=None):
+    engine = communicator or Engine(streams)
+    job = SimpleNamespace(process_group=SimpleNamespace(communicator=engine), close=lambda error: None)
     return CudaOperations(lambda device: streams.log.append(f"joins GPU {device}") or job)
+
+
+def message(streams, array, peer, *, sends):
+    return call(streams, [streams.tensor()], is_async=True), TorchMessage(array, peer, 0, sends)
 
 
 def check_a_call_runs_on_the_current_stream(place):
@@ -86,6 +119,53 @@ def check_an_async_call_has_a_stream_of_its_own(place):
         assert streams.log[5:] == ["program waits for current", "program waits for side"]
 
 
+BOTH_AT_ONCE = [
+    *("group begins", "side waits for event of current", "send out to 1 on side"),
+    *("side waits for event of current", "recv in from 1 on side", "group ends", "kept for side", "kept for side"),
+]
+
+
+def check_sends_and_receives_start_together_when_one_is_waited_for(place):
+    """Ranks that all send before they receive would wait for each other, if each began at once."""
+    streams = Streams()
+    with streams.patched():
+        operations = joined(streams)
+        sent = operations.transfer(*message(streams, "out", 1, sends=True))
+        received = operations.transfer(*message(streams, "in", 1, sends=False))
+        assert streams.log == ["joins GPU 3"]
+        received.wait()
+        assert streams.log[1:] == [*BOTH_AT_ONCE, "current waits for event of side"]
+        sent.wait()
+        assert streams.log[len(BOTH_AT_ONCE) + 2 :] == ["current waits for event of side"]
+
+
+def check_sends_and_receives_start_before_the_next_operation(place):
+    for after in ("preparing", "put_messages", "synchronize", "close"):
+        streams = Streams()
+        with streams.patched():
+            operations = joined(streams)
+            operations.transfer(*message(streams, "out", 1, sends=True))
+            operations.transfer(*message(streams, "in", 1, sends=False))
+            if after == "preparing":
+                with operations.preparing(streams.device, is_async=False):
+                    pass
+            else:
+                getattr(operations, after)()
+        assert streams.log[1 : len(BOTH_AT_ONCE) + 1] == BOTH_AT_ONCE, after
+
+
+def check_the_others_of_sends_and_receives_that_fail_say_so(place):
+    streams = Streams()
+    with streams.patched():
+        operations = joined(streams)
+        sent = operations.transfer(*message(streams, "out", 1, sends=True))
+        received = operations.transfer(*message(streams, "in", 9, sends=False))
+        with pytest.raises(ValueError, match=r"rank 0 of group 0: .*rank 9"):
+            received.wait()
+        with pytest.raises(dist.DistBackendError, match="was not started"):
+            sent.wait()
+
+
 def check_what_is_refused(place):
     streams = Streams()
     other = streams.tensor(SimpleNamespace(type="cuda", index=4))
@@ -93,5 +173,27 @@ def check_what_is_refused(place):
         operations = joined(streams)
         with pytest.raises(ValueError, match="expected one device"):
             operations.start(call(streams, [streams.tensor(), other], is_async=False))
+        with pytest.raises(ValueError, match="from any rank: name the rank"):
+            operations.transfer(*message(streams, "in", None, sends=False))
+        operations.connect(streams.device)
+        with pytest.raises(ValueError, match="this rank's GPU in the group is"):
+            operations.start(call(streams, [other], is_async=False))
+        operations = joined(streams, "an engine without them")
         with pytest.raises(ValueError, match="sends and receives of CUDA tensors are not supported"):
-            operations.transfer(call(streams, [streams.tensor()], is_async=True), lambda on: None)
+            operations.transfer(*message(streams, "out", 1, sends=True))
+
+
+def check_reductions_of_gpus_are_those_that_the_engine_has(place):
+    def on_gpu(values):
+        return SimpleNamespace(is_cpu=False, dtype=values.dtype, mul_=values.mul_, __mul__=values.__mul__)
+
+    ones, flags = torch.ones(2), torch.tensor([True])
+    scale = dist._make_nccl_premul_sum(0.5)
+    scaled, op = reduction(scale, on_gpu(ones), in_place=True)
+    assert (scaled is ones, ones.tolist(), op) == (True, [0.5, 0.5], Redop.SUM)
+    for asked, found in ((dist.ReduceOp.SUM, Redop.MAX), (dist.ReduceOp.PRODUCT, Redop.MIN)):
+        assert reduction(asked, on_gpu(flags), in_place=True)[1] is found
+        assert reduction(asked, on_gpu(ones), in_place=True)[1] is OPERATORS[asked]
+    with pytest.raises(UsageError, match="bools on a GPU cannot be reduced with"):
+        reduction(dist.ReduceOp.AVG, on_gpu(flags), in_place=True)
+    assert reduction(scale, ones, in_place=True)[1] == PreMulSum(0.5)

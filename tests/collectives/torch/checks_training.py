@@ -6,8 +6,9 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as checkpoint
 from torch import nn
 from torch.distributed import _functional_collectives as functional
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
@@ -91,6 +92,30 @@ def check_fsdp2_and_a_checkpoint(place):
     state = model.state_dict()
     checkpoint.load({"model": state}, checkpoint_id=where)
     agree(model, reference)
+
+
+def check_fsdp1(place):
+    model, reference = models()
+    sharded = FullyShardedDataParallel(model, use_orig_params=True, device_id=torch.device("cpu"))
+    train(sharded, sgd(sharded.parameters()), reference, place)
+    with FullyShardedDataParallel.summon_full_params(sharded):
+        agree(sharded, reference)
+
+
+def check_a_pipeline(place):
+    """A layer on each rank; batches go through it in parts, with sends and receives between the ranks."""
+    torch.manual_seed(0)
+    layers = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()) for _ in range(place.ranks)]
+    x, y = torch.randn(8, WIDTH), torch.randn(8, WIDTH)
+    nn.functional.mse_loss(nn.Sequential(*layers)(x), y).backward()
+    want = [parameter.grad.clone() for parameter in layers[place.rank].parameters()]
+    layers[place.rank].zero_grad()
+    stage = PipelineStage(layers[place.rank], place.rank, place.ranks, torch.device("cpu"))
+    schedule = Schedule1F1B(stage, n_microbatches=4, loss_fn=nn.functional.mse_loss)
+    first, last = place.rank == 0, place.rank == place.ranks - 1
+    schedule.step(*([x] if first else []), **({"target": y} if last else {}))
+    for parameter, grad in zip(layers[place.rank].parameters(), want, strict=True):
+        torch.testing.assert_close(parameter.grad, grad)
 
 
 def check_tensor_parallel(place):

@@ -21,10 +21,10 @@ SECONDS = 120
 """How long a test may take, which is killed then."""
 
 
-def load(backend, ranks, folder):
-    """The class of the tests, on a back end."""
+def load(backend, ranks, folder, like="gloo"):
+    """The class of the tests, on a back end; they run as they do for the one that it is like."""
     os.environ |= {
-        "BACKEND": "gloo",
+        "BACKEND": like,
         "WORLD_SIZE": str(ranks),
         "TEMP_DIR": folder,
         "DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": str(SECONDS),

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of benchmarks.torch on GPUs: measures a back end through torch.distributed; rank 0 prints JSON."""
+
+import functools
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+SIZES = {8: 200, 1 << 10: 200, 32 << 10: 200, 256 << 10: 200, 1 << 20: 100, 16 << 20: 30, 256 << 20: 5}
+"""Bytes of an all_reduce, and how many are timed together."""
+ROUNDS = 9
+WIDTH, LAYERS, HEADS, LENGTH, BATCH = 1024, 8, 16, 512, 8
+"""A transformer of 101 million parameters, in bfloat16."""
+DECODE_WIDTH, DECODE_INNER, DECODE_LAYERS, DECODE_BATCH = 4096, 11008, 16, 8
+"""Half of the layers of a model of 7 billion parameters, for a token of each of so many sequences."""
+
+
+def main(backend: str) -> None:
+    """Measure everything once."""
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    if backend == "railgauge":
+        import railgauge.torch  # noqa: F401
+    dist.init_process_group(backend)
+    found: dict[str, float] = {}
+    for size, times in SIZES.items():
+        data = torch.ones(size // 4, device="cuda")
+        run = functools.partial(dist.all_reduce, data)
+        found[f"all_reduce_{size}_us"] = seconds(run, times) * 1e6
+        found[f"all_reduce_{size}_in_graph_us"] = seconds(captured(run, times).replay, 1) / times * 1e6
+    found["ddp_step_ms"] = seconds(step(lambda model: DistributedDataParallel(model, device_ids=[rank])), 5) * 1e3
+    found["fsdp2_step_ms"] = seconds(step(sharded), 5) * 1e3
+    with torch.inference_mode():
+        found["decode_step_ms"] = seconds(captured(decode(), 1).replay, 20) * 1e3
+    torch.cuda.synchronize()
+    if rank == 0:
+        print(json.dumps(found))
+    dist.destroy_process_group()
+
+
+def seconds(run: Callable[[], object], times: int) -> float:
+    """The median of rounds, which all ranks begin together, by the program's clock up to when the GPU is done."""
+    run()
+    took = []
+    for _ in range(ROUNDS):
+        torch.cuda.synchronize()
+        dist.barrier()
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(times):
+            run()
+        torch.cuda.synchronize()
+        took.append((time.perf_counter() - began) / times)
+    return statistics.median(took)
+
+
+def captured(run: Callable[[], object], times: int) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of so many runs."""
+    run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            run()
+    return graph
+
+
+def sharded(model: nn.Sequential) -> nn.Module:
+    """The model with its parameters sharded over all ranks, layer by layer."""
+    mesh = dist.device_mesh.init_device_mesh("cuda", (dist.get_world_size(),))
+    for one in (*model, model):
+        fully_shard(one, mesh=mesh)
+    return model
+
+
+def step(spread: Callable[[nn.Sequential], nn.Module]) -> Callable[[], None]:
+    """A training step of the transformer, spread over the ranks, with overlap."""
+    torch.manual_seed(0)
+    layers = (nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True) for _ in range(LAYERS))
+    model = spread(nn.Sequential(*layers).to("cuda", torch.bfloat16))
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    data = torch.randn(BATCH, LENGTH, WIDTH, device="cuda", dtype=torch.bfloat16)
+
+    def run() -> None:
+        optimizer.zero_grad()
+        model(data).square().mean().backward()
+        optimizer.step()
+
+    return run
+
+
+def decode() -> Callable[[], None]:
+    """The matrix products of a token's step through the layers, each divided among the ranks, with two sums a layer."""
+    ranks = dist.get_world_size()
+    make = functools.partial(torch.randn, device="cuda", dtype=torch.bfloat16)
+    inner = DECODE_INNER // ranks
+    shapes = [(DECODE_WIDTH, 3 * DECODE_WIDTH // ranks), (DECODE_WIDTH // ranks, DECODE_WIDTH)]
+    shapes += [(DECODE_WIDTH, 2 * inner), (inner, DECODE_WIDTH)]
+    layers = [[make(*shape) * 0.01 for shape in shapes] for _ in range(DECODE_LAYERS)]
+    token = make(DECODE_BATCH, DECODE_WIDTH)
+
+    def run() -> None:
+        x = token
+        for qkv, out, up, down in layers:
+            attended = (x @ qkv)[:, : DECODE_WIDTH // ranks] @ out
+            dist.all_reduce(attended)
+            gate, value = ((x + attended) @ up).chunk(2, -1)
+            added = (nn.functional.silu(gate) * value) @ down
+            dist.all_reduce(added)
+            x = x + attended + added
+
+    return run
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
