@@ -106,6 +106,7 @@ def test_a_link_that_rests_is_as_expected():
         ("link=x17Gen5", "lanes and generation"),
         ("gpus=", "is not KEY=VALUE"),
         ("gpus=8,", "is not KEY=VALUE"),
+        ("gpus=8,nics=8,gpus=9", "two values of gpus"),
         ("dgx-h10", "did you mean dgx-h100"),
         ("", "neither KEY=VALUE nor a file"),
     ],
