@@ -36,8 +36,8 @@ FailOn = Annotated[
         help=f"Exit with status 1 at this level or worse: {', '.join(LEVELS)}.",
     ),
 ]
-Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Check this finding only; repeatable.")]
-Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Do not check this finding; repeatable.")]
+Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Check only ID or ID,ID...; repeatable.")]
+Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave out ID or ID,ID...; repeatable.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show each finding, what passed and what is unknown.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show only FAIL and WARN, a line each.")]
 FOUND = 1  # exit status: findings at or above --fail-on

@@ -61,7 +61,12 @@ def given(texts: Iterable[str]) -> Expectations:
 
 
 def _listed(text: str) -> Expectations:
-    return Expectations({key: Expectation(value=parse(key, value), source=OPTION) for key, value in _pairs(text)})
+    listed: dict[str, Expectation] = {}
+    for key, value in _pairs(text):
+        one = Expectation(value=parse(key, value), source=OPTION)
+        if listed.setdefault(key, one) != one:
+            raise UsageError(f"{OPTION} {text}: two values of {key}; one list has each key once")
+    return Expectations(listed)
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

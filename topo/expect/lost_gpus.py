@@ -41,7 +41,7 @@ class LostDevice(NamedTuple):
 def lost_gpus(facts: MachineFacts) -> list[LostDevice]:
     """All of them, each once, by the surest sign. NVML must have answered, and PCI been read."""
     found: dict[str, LostDevice] = {}
-    for one in (*_not_in_nvml(facts), *_not_run(facts), *_not_in_cuda(facts), *gone(facts)):
+    for one in (*_not_in_nvml(facts), *_not_run(facts), *_silent(facts), *_not_in_cuda(facts), *gone(facts)):
         found.setdefault(one.subject, one)
     return list(found.values())
 
@@ -86,7 +86,7 @@ def _is_lost(facts: MachineFacts, given: int) -> bool | None:
 
 
 def _is_dead(gpu: PciFunction) -> bool:
-    return gpu.link.max_width in DEAD
+    return gpu.link.silent or gpu.link.max_width in DEAD
 
 
 def _answer(gpu: PciFunction) -> str:
@@ -100,6 +100,13 @@ def _not_run(facts: MachineFacts) -> Iterator[LostDevice]:
         if one.driver != DRIVER and not facts.gpu(one.bus_id) and (one.vendor, one.device) in models:
             runs = f"{one.driver} runs it, not {DRIVER}" if one.driver else "no driver runs it"
             yield LostDevice(subject=one.bus_id, why=f"on PCI, but {runs}{_answer(one)}")
+
+
+def _silent(facts: MachineFacts) -> Iterator[LostDevice]:
+    """Those that NVML still lists and that fell off the bus."""
+    for one in gpus(facts):
+        if one.link.silent and facts.gpu(one.bus_id):
+            yield LostDevice(subject=one.bus_id, why="it answers no read on the bus")
 
 
 def _not_in_cuda(facts: MachineFacts) -> Iterator[LostDevice]:

@@ -20,9 +20,17 @@ UNKNOWN_CARD = "0x0000"  # the subsystem of a function that does not name its ca
 def lost_nics(facts: MachineFacts) -> list[LostDevice]:
     """All of them, each once, by the surest sign. PCI must have been read."""
     found: dict[str, LostDevice] = {}
-    for one in (*_without_rdma(facts), *_without_pci(facts), *_fewer_ports(facts), *_fewer_functions(facts)):
+    signs = (_silent, _without_rdma, _without_pci, _fewer_ports, _fewer_functions)
+    for one in (lost for sign in signs for lost in sign(facts)):
         found.setdefault(one.subject, one)
     return [*found.values(), *_gone(facts)]
+
+
+def _silent(facts: MachineFacts) -> Iterator[LostDevice]:
+    """Those that fell off the bus, whatever their driver still lists."""
+    for one in nics(facts):
+        if one.link.silent:
+            yield LostDevice(subject=one.bus_id, why="it answers no read on the bus")
 
 
 def _without_rdma(facts: MachineFacts) -> Iterator[LostDevice]:

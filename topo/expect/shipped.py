@@ -7,7 +7,7 @@ what is not known holds nowhere.
     product, vendor   regular expressions for the whole DMI product name and vendor
     gpus              the names of its GPUs, by NVML or PCI ids; all GPUs must be of them
     more_gpus_than    more GPUs on PCI than the smaller sizes of the model have
-    nvswitches        so many NVSwitches on PCI
+    nvswitches        NVSwitches on PCI, at most so many: a board that has lost one is still of its model
     virtual           whether it is a virtual machine, which may be given a part of the host
 """
 
@@ -75,8 +75,9 @@ def _more_gpus_than(facts: MachineFacts, number: int) -> str:
     return f"{len(gpus(facts))} GPUs" if len(gpus(facts)) > number else ""
 
 
-def _nvswitches(facts: MachineFacts, number: int) -> str:
-    return f"{number} NVSwitches" if len(nvswitches(facts)) == number else ""
+def _nvswitches(facts: MachineFacts, most: int) -> str:
+    number = len(nvswitches(facts))
+    return f"{number} NVSwitch{'es' if number > 1 else ''}" if 0 < number <= most else ""
 
 
 def _virtual(facts: MachineFacts, wanted: bool) -> str:

@@ -203,9 +203,10 @@ def loads(data: bytes, path: str) -> Capture:
         more = ": this is a capture of another release; use that one, or capture again" if of_another else ""
         raise InputError(f"schema is {schema!r}, expected {SCHEMA!r}{more}", path)
     facts = {name: _document(files, f"facts/{name}.json", path) for name in FACTS if f"facts/{name}.json" in files}
-    return Capture(
-        manifest=manifest, texts=_texts(files, "root/", "/"), links=_below(links, "root/", "/"), facts=dict(facts)
-    )
+    texts, links = _texts(files, "root/", "/"), _below(links, "root/", "/")
+    if not any((texts, links, facts, manifest.get("problems"))):
+        raise InputError("the capture holds nothing of a machine, only its manifest; capture again", path)
+    return Capture(manifest=manifest, texts=texts, links=links, facts=dict(facts))
 
 
 def _foreign(files: dict[str, bytes], links: dict[str, str], path: str) -> Capture:

@@ -106,6 +106,7 @@ def test_a_link_that_rests_is_as_expected():
         ("link=x17Gen5", "lanes and generation"),
         ("gpus=", "is not KEY=VALUE"),
         ("gpus=8,", "is not KEY=VALUE"),
+        ("gpus=8,nics=8,gpus=9", "two values of gpus"),
         ("dgx-h10", "did you mean dgx-h100"),
         ("", "neither KEY=VALUE nor a file"),
     ],
@@ -189,7 +190,7 @@ def test_later_expectations_replace_earlier_ones_and_those_of_the_model():
         ("hgx-h100-8nic", {"/proc/cpuinfo": "flags\t\t: hypervisor"}, None),
         ("hgx-h100-8nic", {"/proc/cpuinfo": None}, None),
         ("dgx-h100", {"/sys/class/dmi/id/product_name": "DGXH100", "/proc/cpuinfo": "flags\t\t: hypervisor"}, None),
-        ("hgx-h100-8nic", {f"{PCI}/0000:05:00.0": None}, None),
+        ("hgx-h100-8nic", {f"{PCI}/0000:05:00.0": None}, "hgx-h100"),
     ],
 )
 def test_a_profile_is_found_by_model_and_never_assumed(name, files, model):

@@ -198,6 +198,11 @@ def test_a_cut_archive_is_refused(tmp_path):
             load(str(tmp_path / "c.tar.gz"))
 
 
+def test_a_capture_of_nothing_is_refused():
+    with pytest.raises(InputError, match="holds nothing of a machine"):
+        loads(dumps(Capture(manifest={"schema": SCHEMA, "absent": ["/sys"]})), "a.tar.gz")
+
+
 def test_links_in_a_capture_stay_in_it(tmp_path):
     path = archive(tmp_path / "c.tar.gz", [(special("root/a", tarfile.SYMTYPE, "../../../../etc/hostname"), None)])
     reader = CaptureReader(load(path))

@@ -21,7 +21,7 @@ class PciLinkEnd(NamedTuple):
     """One end's view of a link: GT/s and lanes it runs at, and the most that end can do; None when unreadable.
 
     max_speed and max_width are what sysfs says of the latter: the text, and the number there, also that of a device
-    that does not answer (63, 255).
+    that does not answer (63, 255). silent: a width has all bits set, as each answer of a device that fell off the bus.
     """
 
     gt_per_s: float | None
@@ -30,6 +30,7 @@ class PciLinkEnd(NamedTuple):
     max_lanes: int | None
     max_speed: str | None = None
     max_width: int | None = None
+    silent: bool = False
 
 
 class PciFunction(NamedTuple):
@@ -98,13 +99,15 @@ def _name(path: str | None) -> str | None:
 
 def _link(reader: Reader, path: str) -> PciLinkEnd:
     max_speed, max_width = reader.text(f"{path}/max_link_speed"), whole(reader.text(f"{path}/max_link_width"))
+    width = whole(reader.text(f"{path}/current_link_width"))
     return PciLinkEnd(
         gt_per_s=_speed(reader.text(f"{path}/current_link_speed")),
-        lanes=_lanes(whole(reader.text(f"{path}/current_link_width"))),
+        lanes=_lanes(width),
         max_gt_per_s=_speed(max_speed),
         max_lanes=_lanes(max_width),
         max_speed=max_speed,
         max_width=max_width,
+        silent=UNKNOWN_LANES in (width, max_width),
     )
 
 

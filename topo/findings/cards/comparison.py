@@ -23,16 +23,18 @@ EXPECTATION_UNMET = Card(
 )
 DEVICES_DIFFER = Card(
     id="devices-differ",
-    title="A NIC or GPU has another firmware than its siblings, or is another model",
+    title="A NIC or GPU has another firmware or link layer than its siblings, or is another model",
     levels=(WARN, UNKNOWN),
     about=(
         "One card that was replaced, or left out of an update, behaves unlike the others of its board: other defaults, "
         "other faults, another speed. The slowest one sets the pace of a collective. NICs of one board (PSID) are "
-        "compared by firmware, GPUs of one model by VBIOS, GPUs with NVLinks by model: three or more, if most agree."
+        "compared by firmware, those below a PCIe switch with a GPU by link layer (InfiniBand or Ethernet) too, GPUs "
+        "of one model by VBIOS, GPUs with NVLinks by model: three or more, if most agree."
     ),
     remedy=(
         "install the firmware of the others (mlxfwmanager, nvidia-smi -q shows the VBIOS), then restart the node; "
-        "replace a GPU of another model"
+        "replace a GPU of another model; set the link layer of a port by mlxconfig (LINK_TYPE_P1: 1 InfiniBand, "
+        "2 Ethernet)"
     ),
     sure="cat /sys/class/infiniband/*/fw_ver; nvidia-smi --query-gpu=index,vbios_version --format=csv",
     passes="NICs of one board have one firmware, and GPUs of one model one VBIOS",

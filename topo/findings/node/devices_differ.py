@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A NIC or GPU with another firmware than its siblings: those of one board, or of one model; a GPU of another model
-than those that it has NVLinks with.
+than those that it has NVLinks with; a port of another link layer than others that share a switch with a GPU each.
 """
 
 from collections import Counter, defaultdict
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from railgauge.topo.findings.cards.comparison import DEVICES_DIFFER
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.peers import rails
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.machine import Machine
 
@@ -31,13 +32,17 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 
 def _sets(machine: Machine) -> list[tuple[str, Siblings]]:
-    """The NICs of each board with their firmware, the GPUs of each model with their VBIOS, and those with NVLinks
-    (boards have them between GPUs of one model) with their model; not fewer than LEAST.
+    """The NICs of each board with their firmware, and those beside GPUs with the link layer of their first port; the
+    GPUs of each model with their VBIOS, and those with NVLinks (boards have them between GPUs of one model) with their
+    model; not fewer than LEAST.
     """
     found: dict[tuple[str, str], dict[str, tuple[str, str | None]]] = defaultdict(dict)
+    beside_gpus = rails(machine)
     for nic in machine.sources.rdma:
         if not nic.virtual and nic.bus_id and (board := nic.board_id or nic.hca_type):
             found["firmware", board][nic.bus_id] = nic.name, nic.firmware
+            if nic.bus_id in beside_gpus and nic.ports:
+                found["link layer", board][nic.bus_id] = nic.name, nic.ports[0].link_layer
     for gpu in machine.sources.gpus:
         found["VBIOS", gpu.name or ""][gpu.bus_id] = f"GPU{gpu.index}", gpu.vbios
         if gpu.links:

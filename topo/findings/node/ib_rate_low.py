@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An RDMA port that came up slower than others of its kind, or with fewer lanes; a bond of which a leg is down."""
+"""An RDMA port that came up slower than others of its kind, or with fewer lanes; a bond of which a leg is down. Most of
+a kind tell what is usual, and the fastest of those that share a switch with a GPU each.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -7,6 +9,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.cards.rdma_ports import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.peers import rails
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
@@ -32,7 +35,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
             effect = prices.loss(subject) if _full(port, usual) else UNPRICED_LEG
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, legs=legs, down=down)
         elif usual and rate < usual:
-            message = f"{port.rdma_port.rate}; most ports of its kind have {usual:g} Gb/s"
+            message = f"{port.rdma_port.rate}; others of its kind have {usual:g} Gb/s"
             effect = prices.loss(subject)
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
@@ -58,14 +61,16 @@ def _full(port: NcclPort, usual: float | None) -> float | None:
 
 
 def _with_usual(machine: Machine) -> Iterator[tuple[NcclPort, float | None]]:
-    """Each port with the rate of most of its kind."""
+    """Each port with the rate that it should have by others of its kind."""
     ports = [port for port in machine.rdma_ports if not port.device.virtual]
     kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
     for port in ports:
         kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
+    beside_gpus = rails(machine)
     for port in ports:
         kin = kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer]
-        yield port, _most(kin) if _legs(machine, port)[1] else _usual(kin)
+        near = [one for one in kin if one.device.bus_id in beside_gpus]
+        yield port, _most(kin) if _legs(machine, port)[1] else _most(near) if port in near else _usual(kin)
 
 
 def _legs(machine: Machine, port: NcclPort) -> tuple[list[str], list[str]]:

@@ -16,7 +16,8 @@ def _check(machine: Machine) -> Iterator[Finding]:
     devices = [*gpus(machine), *nics(machine)]
     without = [one.bus_id for one in devices if one.numa is None]
     nodes = [node.id for node in machine.topology.numa if node.cpus]
-    if without and len(nodes) > 1 and len(without) < len(devices):
+    whole = machine.facts is not None and machine.facts.host.virtual is False  # a VM is shown none by design
+    if without and len(nodes) > 1 and (whole or len(without) < len(devices)):
         yield RULE.finding(
             Level.WARN,
             ", ".join(without),

@@ -53,6 +53,11 @@ def ports_between(machine: Machine) -> dict[str, tuple[str, str]]:
     return found
 
 
+def rails(machine: Machine) -> set[str]:
+    """The bus ids of RDMA NICs that share a PCI switch with a GPU: those of one machine are built to be alike."""
+    return {nic.bus_id for nic in nics(machine) if any(below_one_switch(gpu, nic) for gpu in gpus(machine))}
+
+
 def below_one_switch(one: PciFunction, other: PciFunction) -> bool:
     """Whether a PCI switch joins two devices."""
     return _shared(one, other) > link_facts.ROOT_PORT + 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All rules about machines, and how they are run."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from railgauge.topo.findings.detectors import found_in, selected
@@ -38,7 +38,7 @@ def _placed(finding: Finding, machine: Machine) -> Finding:
     return replace(finding, host=machine.host, path=path, line=finding.line if path else None)
 
 
-def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rule | ComparisonRule, ...]:
+def chosen(only: Iterable[str], skip: Iterable[str], cost: int) -> tuple[Rule | ComparisonRule, ...]:
     """The rules by id, with their checks at a cost; see `selected`."""
     wanted = selected([rule.id for rule in RULES], only, skip)
     return tuple(at_cost(rule, cost) for rule in RULES if rule.id in wanted)

@@ -28,15 +28,23 @@ def _check(machine: Machine) -> Iterator[Finding]:
     real = [name for name in names if not _is_virtual(machine, name)]
     for place, name in enumerate(chosen):
         if _is_virtual(machine, name):
-            serious = place == 0 and bool(real)
             yield RULE.finding(
-                Level.FAIL if serious else Level.INFO,
+                _level(machine, place, real),
                 name,
                 f"NCCL uses {name} for {'its bootstrap' if place == 0 else 'sockets, among others'}, {_instead(real)}",
                 fix=bool(real),
                 chosen=list(chosen),
                 leading_outside=real,
             )
+
+
+def _level(machine: Machine, place: int, real: list[str]) -> Level:
+    """FAIL for the bootstrap where another interface leads outside; without one a job of this node alone works, and
+    RDMA NICs are there for larger ones.
+    """
+    if place:
+        return Level.INFO
+    return Level.FAIL if real else Level.WARN if machine.rdma_ports else Level.INFO
 
 
 def _instead(real: list[str]) -> str:

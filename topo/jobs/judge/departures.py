@@ -13,6 +13,8 @@ from railgauge.topo.jobs.judge.curve import Sized
 DIP = 0.6
 """Share of the sizes around it below which a size is a dip."""
 AROUND = 2
+WIDE = 4
+"""How many sizes in a row a dip may have: of a factor of 2, from 16 MiB to 128 MiB."""
 FLAT = 1.15
 """A curve that gains less from a size on to its end has reached its plateau there."""
 MISSED = 1.5
@@ -22,16 +24,18 @@ FROM = 256 << 10
 
 
 def dips(curve: list[Sized], forecast: Mapping[int, float] | None = None) -> list[Sized]:
-    """The sizes whose bandwidth is below that of the sizes on both sides of them."""
+    """The sizes, up to WIDE in a row, whose bandwidth is below that of the sizes on both sides of them."""
     shares = [one.gb_per_s / forecast.get(one.size, one.gb_per_s) if forecast else one.gb_per_s for one in curve]
-    found = []
-    for at, one in enumerate(curve):
-        before, after = shares[max(0, at - AROUND) : at], shares[at + 1 : at + 1 + AROUND]
-        below = before and after and shares[at] < DIP * min(median(before), median(after))
-        absolute = before and after and one.gb_per_s < max(item.gb_per_s for item in curve[:at])
-        if one.size >= FROM and below and absolute:
-            found.append(one)
-    return found
+    found: set[Sized] = set()
+    for width in range(1, WIDE + 1):
+        for at in range(1, len(curve) - width):
+            before, within = shares[max(0, at - AROUND) : at], shares[at : at + width]
+            after = shares[at + width : at + width + AROUND]
+            below = max(within) < DIP * min(median(before), median(after))
+            top = max(item.gb_per_s for item in curve[:at])
+            if curve[at].size >= FROM and below and max(one.gb_per_s for one in curve[at : at + width]) < top:
+                found.update(curve[at : at + width])
+    return sorted(found)
 
 
 def collapse(curve: list[Sized]) -> Sized | None:

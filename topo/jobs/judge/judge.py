@@ -62,6 +62,9 @@ def judge(
         machine, why = None, "the machine has no GPUs"
     if table.collective is None:
         why = "the table does not say between which devices, or of which collective"
+    own = tuple(of_table(table))
+    if any(one.id == UNIT_MISTAKEN.id for one in own):
+        machine, why = None, "a column of the table is mistaken"
     if curve and machine is not None and table.collective is not None:
         try:
             had = machine.settings if in_force is None else in_force
@@ -88,7 +91,7 @@ def judge(
         departs=tuple(one.size for one in large(curve) if forecast and one.gb_per_s < GOOD * forecast[one.size]),
         why_no_forecast="" if forecast else why,
         remarks=known,
-        findings=tuple(_findings(table, curve, forecast, bound, causes, network, why)),
+        findings=(*own, *_findings(table, curve, forecast, bound, causes, network, why)),
     )
 
 
@@ -117,7 +120,6 @@ def _findings(
     network: str,
     why: str,
 ) -> Iterator[Finding]:
-    yield from of_table(table)
     if table.cpu_time:
         message = "the times are those of the call on the CPU (-C 1): run it again without"
         yield NUMBER_LOW.finding(Level.UNKNOWN, subject(table), message, fix=False)

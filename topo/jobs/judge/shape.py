@@ -15,6 +15,12 @@ WAYS_APART = 1.25
 FEW = 5
 """Fewer repetitions of a size are noise (nccl-tests' default is 20)."""
 GIGABIT = (7.2, 8.8)
+UNITS = (
+    (GIGABIT, "algbw is 8 times size over time: the column is in Gb/s, not GB/s"),
+    ((900.0, 1100.0), "algbw is 1000 times size over time: the column is in MB/s, not GB/s"),
+    ((9e-4, 1.1e-3), "algbw is a thousandth of size over time: the time is in ms, not us"),
+)
+"""How many times algbw may be what follows from size and time, and why."""
 ALIKE = 0.01
 """Figures are printed with three digits or more."""
 
@@ -45,13 +51,13 @@ def _units(table: MeasuredTable) -> Iterator[Finding]:
     ratios, equal = [], []
     for row in table.rows:
         for way in ways(row):
-            if way.time_us and way.algbw_gb_per_s and way.time_us > 1 and way.algbw_gb_per_s > ALIKE:
+            if way.time_us and way.algbw_gb_per_s and row.size >= LARGE:
                 ratios.append(way.algbw_gb_per_s / (row.size / way.time_us / 1e3))
             if way.algbw_gb_per_s and way.busbw_gb_per_s:
                 equal.append(abs(way.busbw_gb_per_s / way.algbw_gb_per_s - 1) < ALIKE)
-    if ratios and GIGABIT[0] < median(ratios) < GIGABIT[1]:
-        message = "algbw is 8 times size over time: the column is in Gb/s, not GB/s"
-        yield UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence={"ratio": median(ratios)})
+    for (low, high), message in UNITS:
+        if ratios and low < median(ratios) < high:
+            yield UNIT_MISTAKEN.finding(Level.WARN, subject(table), message, evidence={"ratio": median(ratios)})
     factor = table.collective.factor(table.ranks) if table.collective and table.ranks else 1.0
     if len(equal) > 1 and all(equal) and abs(factor - 1) > 2 * ALIKE:
         message = f"busbw equals algbw; for {table.collective} of {table.ranks} ranks it is {factor:.4g} times that"

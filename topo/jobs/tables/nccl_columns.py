@@ -84,9 +84,10 @@ def columns_of(text: str) -> Columns | None:
 
 
 class Begun(NamedTuple):
-    """A row, or the beginning of one that another line cut into: its size, and what came behind its count so far."""
+    """A row, or the beginning of one that another line cut into: size, count, and what came behind them so far."""
 
     size: int
+    count: int
     values: tuple[str, ...]
 
 
@@ -103,7 +104,7 @@ class RowReader:
         if not text.endswith(ENDS):
             return None
         if found := ROW.search(text[-LONGEST_ROW:]):
-            begun = Begun(int(found[1]), tuple(found[3].split()))
+            begun = Begun(int(found[1]), int(found[2]), tuple(found[3].split()))
         elif self._begun and all(map(FIGURE.fullmatch, values := tuple(text.split()[:MOST_VALUES]))):
             begun = self._begun._replace(values=self._begun.values + values)
         else:
@@ -135,6 +136,7 @@ def row_of(begun: Begun, columns: Columns, *, in_place_alone: bool = False) -> T
         dtype=named.get("type", ""),
         redop=named.get("redop", named.get("op", "")),
         root=int(root) if root else None,
+        count=begun.count,
     )
 
 

@@ -41,7 +41,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """One size in bytes, or one pair of a matrix (nvbandwidth); `in_place` is None where only one was measured."""
+    """One size in bytes, or one pair of a matrix (nvbandwidth); `in_place` is None where only one was measured.
+
+    count: elements, where the program prints them.
+    """
 
     size: int
     out_of_place: Measurement
@@ -49,6 +52,7 @@ class TableRow:
     dtype: str = ""
     redop: str = ""
     root: int | None = None
+    count: int | None = None
     source: str = ""
     target: str = ""
     """Of a matrix: CPU0, GPU3; its sizes are 0, since nvbandwidth does not print them."""

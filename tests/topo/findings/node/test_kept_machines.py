@@ -2,14 +2,17 @@
 """Machines with faults that no fixture has: each is named at its level, and no other rule warns."""
 
 import pytest
-from tests.topo.findings.node.cases import case
+from tests.topo.findings.node.cases import NET, PCI, capture, case
 from tests.topo.findings.node.planted import link, links_down, port
 
+from railgauge.topo.findings.node.peers import gpus, nics
 from railgauge.topo.findings.node.rules import check
 
 DGX, ROCE = "dgx-h100", "hgx-h100-8nic"
 RAILS = (0, 3, 4, 5, 6, 9, 10, 11)
 """Of a DGX H100; the other NICs are storage ports."""
+VERBS = capture(DGX).facts["verbs"]["devices"]
+DEVICES = [*gpus(case(DGX)), *nics(case(DGX))]
 
 
 def down(number, physical="2: Polling"):
@@ -76,6 +79,41 @@ MACHINES = {
         DGX,
         {"files": down(0) | down(3)},
         {("ib-port-down", "FAIL", "mlx5_0:1"), ("ib-port-down", "FAIL", "mlx5_3:1")},
+    ),
+    "a GPU that fell off the bus and that NVML still lists": (
+        DGX,
+        {"files": {f"{PCI}/0000:9d:00.0/current_link_width": "63"}},
+        {("gpu-lost", "FAIL", "0000:9d:00.0")},
+    ),
+    "a NIC that fell off the bus and that its driver still lists": (
+        DGX,
+        {"files": {f"{PCI}/0000:5e:00.0/current_link_width": "63"}},
+        {("nic-lost", "FAIL", "0000:5e:00.0")},
+    ),
+    "a rail in Ethernet mode": (
+        DGX,
+        {"files": port(6, link_layer="Ethernet") | {f"{NET}/ibp154s0/mtu": "9000"}},
+        {("devices-differ", "WARN", "0000:9a:00.0")},
+    ),
+    "no device with a NUMA node": (
+        DGX,
+        {"files": {f"{PCI}/{one.bus_id}/numa_node": "-1" for one in DEVICES}},
+        {("numa-node-missing", "WARN", ", ".join(one.bus_id for one in DEVICES))},
+    ),
+    "an NVSwitch that is gone from PCI": (
+        ROCE,
+        {"files": {f"{PCI}/0000:05:00.0": None}},
+        {("expectation-unmet", "FAIL", "nvswitches")},
+    ),
+    "interfaces without addresses": (
+        ROCE,
+        {"facts": {"interfaces.interfaces": [{"name": "lo", "index": 1, "flags": 73, "addresses": ["127.0.0.1"]}]}},
+        {("socket-ifname-virtual", "WARN", "lo")},
+    ),
+    "a NIC that libibverbs does not list": (
+        DGX,
+        {"facts": {"verbs.devices": [one for one in VERBS if one["name"] != "mlx5_5"]}},
+        {("verbs-provider-missing", "WARN", "mlx5_5")},
     ),
     "a fabric that did not start": (
         DGX,

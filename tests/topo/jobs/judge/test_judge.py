@@ -280,6 +280,15 @@ def test_a_dip_is_named_with_its_size(good):
         assert "16 MiB" in found.message
 
 
+@pytest.mark.parametrize("wide", [2, 3, 4])
+def test_a_dip_of_several_sizes_is_named_with_all_of_them(good, wide):
+    machine, curve, _ = good
+    sizes = [(16 << 20) << number for number in range(wide)]
+    table = table_of({**curve, **{size: curve[size] / 2.5 for size in sizes}}, machine, 1, Collective.ALL_REDUCE)
+    (found,) = (one for one in judge(table, machine).findings if one.id == "dip-at-size")
+    assert found.evidence["sizes"] == sizes
+
+
 def test_a_plateau_is_named_with_the_size_from_which_it_holds(good):
     machine, curve, _ = good
     flat = {size: min(by, 60.0) for size, by in curve.items()}
@@ -316,8 +325,25 @@ def test_units_that_are_mistaken(good):
         replace(row, out_of_place=replace(row.out_of_place, algbw_gb_per_s=row.out_of_place.busbw_gb_per_s))
         for row in table.rows
     )
-    assert "unit-mistaken" in levels(judge(replace(table, rows=same), machine))
+    mistaken = judge(replace(table, rows=same), machine)
+    assert levels(mistaken) == {"unit-mistaken": Level.WARN, "number-low": Level.UNKNOWN}
+    assert not mistaken.causes
     assert "unit-mistaken" not in levels(judge(table, machine))
+
+
+@pytest.mark.parametrize(
+    ("times", "of_time", "said"), [(8, 1, "in Gb/s"), (1000, 1, "in MB/s"), (1, 1e-3, "time is in ms")]
+)
+def test_a_column_in_another_unit_is_named_once(good, times, of_time, said):
+    machine, _, table = good
+
+    def mistaken(way):
+        algbw, busbw = way.algbw_gb_per_s * times, way.busbw_gb_per_s * times
+        return replace(way, time_us=way.time_us * of_time, algbw_gb_per_s=algbw, busbw_gb_per_s=busbw)
+
+    rows = tuple(replace(row, out_of_place=mistaken(row.out_of_place)) for row in table.rows)
+    (found,) = (one for one in judge(replace(table, rows=rows), machine).findings if one.id == "unit-mistaken")
+    assert said in found.message
 
 
 @pytest.mark.parametrize(("iterations", "warmup", "found"), [(1, 5, True), (20, 0, True), (20, 1, False)])

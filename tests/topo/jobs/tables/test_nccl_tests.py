@@ -35,6 +35,7 @@ def test_old_release():
         size=4294967296,
         out_of_place=Measurement(time_us=32070, algbw_gb_per_s=133.92, busbw_gb_per_s=133.92, largest_error=1e-7),
         in_place=Measurement(time_us=32052, algbw_gb_per_s=134, busbw_gb_per_s=134, wrong=0, largest_error=0),
+        count=1073741824,
         dtype="float",
         redop="sum",
     )
@@ -77,6 +78,7 @@ def test_first_release_counts_in_milliseconds():
         size=10_000_000,
         out_of_place=Measurement(time_us=64, algbw_gb_per_s=157.38, busbw_gb_per_s=0, wrong=0, largest_error=0),
         in_place=Measurement(time_us=5, algbw_gb_per_s=2083.77, busbw_gb_per_s=0, wrong=0, largest_error=0),
+        count=10000000,
         dtype="char",
         redop="sum",
     )
@@ -90,6 +92,7 @@ def test_columns_of_the_iterations_and_a_timestamp():
         size=1048576,
         out_of_place=Measurement(time_us=21.41, algbw_gb_per_s=48.98, busbw_gb_per_s=24.49, min_us=20.1, max_us=25.31),
         in_place=Measurement(time_us=21.02, algbw_gb_per_s=49.89, busbw_gb_per_s=24.94, min_us=20.09, max_us=24.9),
+        count=131072,
         dtype="float",
         redop="none",
         root=-1,
@@ -110,8 +113,30 @@ def test_alltoall_is_known_by_its_blank_column():
         size=1 << 31,
         out_of_place=Measurement(time_us=8510.4, algbw_gb_per_s=252.34, busbw_gb_per_s=220.79),
         in_place=Measurement(time_us=8405.3, algbw_gb_per_s=255.49, busbw_gb_per_s=223.56),
+        count=67108864,
         dtype="float",
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "busbw", "collective"),
+    [
+        (262144, "50.00", Collective.ALL_REDUCE),  # busbw is no more than algbw: a column is mistaken
+        (32768, "50.00", Collective.REDUCE_SCATTER),
+        (262144, "0.00", Collective.ALL_REDUCE),
+        (1000, "50.00", None),
+    ],
+)
+def test_the_count_tells_what_the_factor_does_not(count, busbw, collective):
+    algbw = busbw if busbw == "0.00" else "50.00"
+    ways = f"20.97 {algbw} {busbw} 0"
+    heading = "# nThread 1 nGpus 1 minBytes 8 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1"
+    devices = [
+        f"#  Rank {rank} Group 0 Pid {rank + 10} on n device {rank} [0x1{rank}] NVIDIA H100" for rank in range(8)
+    ]
+    columns = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong"
+    row = f"1048576 {count} float sum -1 {ways} {ways}"
+    assert one("\n".join([heading, "# Using devices", *devices, columns, row, ""])).collective is collective
 
 
 def test_alltoall_is_not_checked_in_place():
