@@ -5,15 +5,28 @@ from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Patter
 
 PEER_LOST = Card(
     id="peer-lost",
-    title="A connection was closed because another rank ended first",
+    title="A connection to another rank was lost",
     levels=(INFO, FAIL),
-    about="The rank that reports it is not the cause: another one ended or was killed, and its own log says why.",
-    remedy="find the rank whose log ends first; its last lines, dmesg (out of memory, Xid) and the scheduler say why",
+    about=(
+        "The rank that reports it is not the cause: another one ended or was killed, and its own log says why. Where "
+        "no rank ended, something between the hosts (a firewall, NAT, the network of pods) reset the connection."
+    ),
+    remedy=(
+        "find the rank whose log ends first; its last lines, dmesg (out of memory, Xid) and the scheduler say why; if "
+        "none ended, look at what is between the hosts"
+    ),
     shows=("NCCL WARN socketProgress: Connection closed by remote peer node2<42830>",),
     patterns=(
         Pattern(
-            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError"
-            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
+            r"[Cc]onnection reset by peer|ncclRemoteError",
+            FAIL,
+            "the connection to another rank was lost: that rank ended or was killed, and its own log says why, or "
+            "something between the hosts reset the connection",
+            common=True,
+            follows=True,
+        ),
+        Pattern(
+            r"Connection closed by (?:remote )?peer|Broken pipe|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
             r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
             "another rank ended or was killed: its own log says why",

@@ -74,6 +74,8 @@ class Log:
         self.devices: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
         self.without_rdma: set[str] = set()
         self.bootstraps: dict[str, str] = {}
+        self.addresses: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """Those that an interface has, by host and interface: ranks on hosts of one name have several."""
         self.interfaces: dict[str, None] = {}
         """The names of those that NCCL 2.0 to 2.3 lists, whichever network it then uses."""
         self.settings: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -229,9 +231,11 @@ class Log:
             self.without_rdma.add(host)
         elif found := BOOTSTRAP.search(text):
             self.bootstraps[host] = f"{found[1]} {found[2]}"
+            self.addresses[host, found[1]].add(found[2])
         elif found := INTERFACE.search(text):
             self.bootstraps.setdefault(host, f"{found[1]} {found[2]}")
             self.interfaces[found[1]] = None
+            self.addresses[host, found[1]].add(found[2])
         elif found := VERSION.search(text):
             self.releases[f"{found[1]} {found[2]}"].add(host)
         elif found := SETTING.search(text):

@@ -212,6 +212,7 @@ def test_a_rank_without_its_line_about_the_group_stands_near_those_of_it():
     scene = read("\n".join(lines).replace("work: 45", "work: 5322").replace("ALLREDUCE", "BROADCAST"))
     assert stood(scene) == {0: 5324, 1: 5322, 2: 5322}
     assert found(scene) == [("rank-stuck", "FAIL")]
+    assert "look also whether all name rank 0 as the root" in message(scene)
     far = read("\n".join(lines).replace("=5324", "=41"))
     assert "no data from rank 0" in message(far)
 
