@@ -26,7 +26,8 @@ PEER_LOST = Card(
             follows=True,
         ),
         Pattern(
-            r"Connection closed by (?:remote )?peer|Broken pipe|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
+            r"Connection closed by (?:remote )?peer|Broken pipe"
+            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
             r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
             "another rank ended or was killed: its own log says why",
@@ -162,6 +163,14 @@ JOB_FAILED = Card(
             r"|exited on signal 11\b|Caught signal 11|Segmentation fault|\*\*\* SIGSEGV received",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
+            follows=True,
+        ),
+        Pattern(
+            r"\b(?:free|\w*alloc\w*|munmap_chunk)\(\): [a-z]|double free or corruption|stack smashing detected"
+            r"|corrupted (?:size|double-linked|unsorted)",
+            FAIL,
+            "a process was ended because its memory was overwritten: a fault of the program or of a library, such as a "
+            "release of NCCL that is older than the GPUs",
             follows=True,
         ),
         Pattern(

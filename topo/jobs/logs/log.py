@@ -77,7 +77,7 @@ class Log:
         self.addresses: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         """Those that an interface has, by host and interface: ranks on hosts of one name have several."""
         self.interfaces: dict[str, None] = {}
-        """The names of those that NCCL 2.0 to 2.3 lists, whichever network it then uses."""
+        """The names of those that NCCL 2.0 to 2.4 lists, whichever network it then uses."""
         self.settings: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self.channels: dict[tuple[str, str, int | None], tuple[int, int | None]] = {}
         self.hca_gdr: dict[tuple[str, str], bool] = {}
@@ -185,7 +185,12 @@ class Log:
             first, _, block = block.partition(b"\n")
             self._take_all(first)
         for raw in (self._all if keeps else self._few).lines(block):
-            self._take_all(raw)
+            if host := self.connections.whole(raw, self._threads):
+                self.messages += 1
+                self.hosts[host] = None
+                self._warned, self._last_error = None, False
+            else:
+                self._take_all(raw)
 
     def _take_all(self, raw: bytes) -> None:
         if b"Xid" in raw and KERNEL_EVENT.search(raw):
@@ -226,7 +231,10 @@ class Log:
             self.networks[host].add(found[1])
         elif found := DEVICES.search(text):
             kind = "Socket" if found[1] == "Socket" else "IB"
-            self.devices[host][kind] = tuple(map(_device, DEVICE.finditer(found[2])))
+            self.devices[host][kind] = names = tuple(map(_device, DEVICE.finditer(found[2])))
+            if names[:1] and names[0].startswith("lo:") and len(names) > 1 and host not in self.bootstraps:
+                self.bootstraps[host] = "lo 127.0.0.1"  # releases without a line of their own on it
+                self.interfaces |= dict.fromkeys(name.partition(":")[0] for name in names)
         elif NO_DEVICE.search(text):
             self.without_rdma.add(host)
         elif found := BOOTSTRAP.search(text):

@@ -10,7 +10,6 @@ from railgauge.topo.jobs.hang.hold import Hold
 from railgauge.topo.jobs.hang.rules.words import are, effect_of, evidence_of, have, since
 from railgauge.topo.jobs.hang.standstill import Standstill
 
-
 FROM_ROOT = ("broadcast", "scatter")
 
 
