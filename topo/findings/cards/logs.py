@@ -166,6 +166,18 @@ JOB_FAILED = Card(
             follows=True,
         ),
         Pattern(
+            r"INTERNAL ASSERT FAILED",
+            FAIL,
+            "PyTorch found its own state wrong: a fault of its release, or of how the program uses it",
+        ),
+        Pattern(
+            r"Tried to allocate more than 1EB",
+            FAIL,
+            "a rank asks for memory of an impossible size: the size comes from another rank and did not arrive, as "
+            "after a collective that was given up",
+            follows=True,
+        ),
+        Pattern(
             r"\b(?:free|\w*alloc\w*|munmap_chunk)\(\): [a-z]|double free or corruption|stack smashing detected"
             r"|corrupted (?:size|double-linked|unsorted)",
             FAIL,

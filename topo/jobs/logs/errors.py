@@ -96,7 +96,7 @@ AREAS = tuple(
     (re.compile(words), area)
     for words, area in (
         (
-            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|roce|\bcxi|\befa\b|ofi_",
+            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|\broce|\bcxi|\befa\b|ofi_",
             "RDMA and its devices",
         ),
         (r"(?i)cuda|nvml|nvidia|\bgpus?\b|\bhip|rocm|nvlink|nvshmem", "GPUs and their driver"),

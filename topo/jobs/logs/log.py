@@ -54,6 +54,10 @@ NODES = re.compile(r"\bnNodes (\d{1,7})\b")
 GID = re.compile(r"\bGID (\d{1,4}) \((?:80FE|FE80|fe80)")
 """The GID of a RoCE connection (ports of InfiniBand log a LID) that is link-local; in the order of bytes of x86."""
 LAST_ERROR = "Last error:"
+SPEAKER = re.compile(
+    r"(?:\(\w{1,64} (?:pid=)?\d{1,9}[^)]{0,64}\)|\[(?:rank|default)?\d{1,7}\]:|\[\d{1,7},\d{1,7}\]<\w+>:)?"
+)
+"""How launchers mark the lines of a worker."""
 EVENT = re.compile(r"(?:^|\s)(?:Normal|Warning) +[A-Z]\w+ .*\b(?:default-scheduler|kubelet)\b")
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
@@ -114,7 +118,7 @@ class Log:
         self._gpus: dict[tuple[str, int, int], str] = {}
         self._tail = b""
         self._file = 0
-        self._last_error = False
+        self._last_error: str | None = None  # who announced it; None while nobody has
         self._warned: LogLine | None = None
 
     @property
@@ -181,14 +185,14 @@ class Log:
             return  # nothing else is in it
         self.kernel.read(block)
         self.outputs.take(block)
-        if self._last_error:  # what it was stands at the beginning of this block
+        if self._last_error is not None:  # what it was stands at the beginning of this block
             first, _, block = block.partition(b"\n")
             self._take_all(first)
         for raw in (self._all if keeps else self._few).lines(block):
             if host := self.connections.whole(raw, self._threads):
                 self.messages += 1
                 self.hosts[host] = None
-                self._warned, self._last_error = None, False
+                self._warned, self._last_error = None, None
             else:
                 self._take_all(raw)
 
@@ -198,17 +202,21 @@ class Log:
         for message in messages(raw):
             if message.level:
                 self._take(message)
-                self._warned, self._last_error = message if message.level == "WARN" else None, False
+                self._warned, self._last_error = message if message.level == "WARN" else None, None
             else:
                 self._take_foreign(message)
 
     def _take_foreign(self, line: LogLine) -> None:
         """A line without NCCL's header: of another program, or of a warning above it."""
-        if self._last_error:  # the words of NCCL, which PyTorch repeats
+        who = SPEAKER.match(line.text)
+        if self._last_error is not None and who and who[0] not in ("", self._last_error):
+            self._take(line)  # of another worker that shares the pipe
+            return
+        if self._last_error is not None:  # the words of NCCL, which PyTorch repeats
             self._error(line._replace(level="WARN"))
         elif not (self._warned and self._goes_on(self._warned, line.text)):
             self._take(line)
-        self._warned, self._last_error = None, line.text.endswith(LAST_ERROR)
+        self._warned, self._last_error = None, who[0] if who and line.text.endswith(LAST_ERROR) else None
 
     def _take(self, line: LogLine) -> None:
         if line.level:
