@@ -9,9 +9,9 @@
 2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
    two, can do the same, a link that can do less is below its peers. Where another twin can do more, but not most of
    them, which of them is right stays unknown; any other is as it should be.
-3. Where the twins decide nothing: a port of the NIC that is faster than the raw bit rate of the link; ports that are so
-   together, where another card of the host has more lanes (cards of two ports are often built so); or a single link
-   below a switch that carries more than twice as much.
+3. Where the twins decide nothing, and the NICs of the host are not all alike: a port of the NIC that is faster than
+   the raw bit rate of the link; ports that are so together, where another card of the host has more lanes (cards of two
+   ports are often built so); or a single link below a switch that carries more than twice as much.
 
 What no end reports stays unknown. A topology file holds what both ends can do, so 2 and 3 are all that it shows.
 """
@@ -142,6 +142,7 @@ def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
     below = _by(links, lambda link: link.above)
     devices = _devices_below(links)
     alone = len({link.slot for link in links if link.is_card and not link.virtual}) < 2
+    alike = _hosts_of_one_design(links)
     widest: dict[str, int] = {}
     for link in links:
         if link.is_card:
@@ -152,7 +153,8 @@ def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
         state = _bogus(link, own) or _as_it_runs(link, twins[_model(link)], alone=alone) or PciState(link=link)
         if not state.is_fault:
             state = _unlike(state, twins[_model(link)])
-            needs = _ports(link, widest.get(link.key[0], 0)) or _below(link, below.get(number, ()), own)
+            ports = None if link.key[0] in alike else _ports(link, widest.get(link.key[0], 0))
+            needs = ports or _below(link, below.get(number, ()), own)
             state = _as_it_can(link, twins[_model(link)], needs) or state
         states.append(state)
     return states
@@ -278,6 +280,16 @@ def _unlike(state: PciState, twins: _Twins) -> PciState:
     if state.link.kind is EndpointKind.OTHER:
         return state
     return replace(state, verdict=Verdict.UNKNOWN, reason=Reason.TWINS, full=twins.best)
+
+
+def _hosts_of_one_design(links: Iterable[PciLink]) -> set[str]:
+    """The hosts with several NICs of models that are not known, all as wide and with ports as fast: their twins."""
+    nics: dict[str, dict[tuple[str, int], Hashable]] = {}
+    for link in links:
+        if link.kind is EndpointKind.NIC:
+            kind = link.model, link.can, link.port_gbps
+            nics.setdefault(link.key[0], {})[link.slot] = kind
+    return {host for host, kinds in nics.items() if len(kinds) > 1 and len({*kinds.values()}) == 1}
 
 
 def _ports(link: PciLink, widest: int) -> PciState | None:

@@ -10,6 +10,7 @@ GPUS = (DISPLAY, ACCELERATOR)
 """Classes of GPUs, for str.startswith; those of RCCL's files are of either."""
 NETWORK = "0x02"
 NVME = "0x0108"
+HOST_BRIDGE = "0x0600"
 PCI_BRIDGE = "0x0604"
 OTHER_BRIDGE = "0x0680"
 NVSWITCH = "0x068000"

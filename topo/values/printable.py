@@ -27,7 +27,9 @@ Value = TypeVar("Value")
 
 def printable(text: str, mark: str = MARK) -> str:
     """A text of any number of lines, with `mark` for each control character; a line ends with a line feed alone."""
-    return text if text.isprintable() else CONTROL.sub(mark, text.replace("\r\n", "\n"))
+    if text.isprintable() or text.replace("\n", "").isprintable():
+        return text
+    return CONTROL.sub(mark, text.replace("\r\n", "\n"))
 
 
 def inline(text: str, mark: str = MARK) -> str:

@@ -114,6 +114,13 @@ def test_twins_outdo_a_port_that_is_faster():
     assert verdicts(link(1, port_gbps=800.0)) == [(Verdict.BELOW_PEERS, Reason.PORT, None)]
 
 
+def test_nics_of_unknown_models_that_are_all_alike_are_twins():
+    below = (Verdict.BELOW_PEERS, Reason.PORT, None)
+    unnamed = {"model": None, "port_gbps": 800.0}
+    assert verdicts(link(1, **unnamed), link(2, **unnamed)) == [GOOD] * 2
+    assert verdicts(link(1, **unnamed), link(2, can=HALF, **unnamed)) == [below] * 2
+
+
 def nic(bus: str, dev: int, lanes: int, mbps: int = 100_000, speed: str = "16.0 GT/s PCIe") -> str:
     net = f'<nic><net name="n{dev}" dev="{dev}" speed="{mbps}" port="1"/></nic>'
     return f'<pci busid="{bus}" class="0x020000" {IDS} link_speed="{speed}" link_width="{lanes}">{net}</pci>'

@@ -22,6 +22,7 @@ GID_LINE = re.compile(r"\s*GID\[\s*(\d{1,4})\]:\s*([0-9a-fA-F:.]+)(?:,\s*(.*?))?
 SHOW_GIDS = re.compile(
     rf"\s*({NAME})\s+(\d{{1,3}})\s+(\d{{1,4}})\s+([0-9a-fA-F:]{{39}})(?:\s+[\d.]+)?(?:\s+(v[12]))?(?:\s+({NAME}))?\s*$"
 )
+UNOPENED = re.compile(r"^Failed to open device\s*$", re.MULTILINE)
 DEVICES = re.compile(r"\s*device\s+node GUID\s*$")
 DEVICE_ROW = re.compile(rf"\s*({NAME})\s+([0-9a-f]{{16}})\s*$")
 NO_GIDS = re.compile(r"\s*n_gids_found=\d+")
@@ -127,6 +128,10 @@ def read_ibv_devinfo(text: str, host: PastedHost) -> str:
         elif found and (pair := _pair(line)):
             _devinfo(device, port, speed, *pair)
     host.rdma_listed = host.rdma_listed or found
+    if found and (closed := len(UNOPENED.findall(text))):
+        host.assumed.append(
+            f"ibv_devinfo could not open {closed} further RDMA devices, which it does not name: they are left out"
+        )
     return "ibv_devinfo" if found or device_known else ""
 
 

@@ -113,9 +113,10 @@ GPU_MEMORY_FULL = Card(
     shows=("include/alloc.h:204 NCCL WARN Cuda failure 2 'out of memory'",),
     patterns=(
         Pattern(
+            r"^(?!.*more than 1EB).*?(?:"
             r"(?:[Cc]uda|CUDA|HIP|hip).*(?:(?<!running )(?<!ran )out of memory|OUT_OF_MEMORY|OutOfMemory)"
             r"|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc|RESOURCE_EXHAUSTED: Out of memory"
-            r"|Free memory on device.*less than|(?<!ray\.exceptions\.)OutOfMemoryError",
+            r"|Free memory on device.*less than|(?<!ray\.exceptions\.)OutOfMemoryError)",
             FAIL,
             "no memory left on a GPU",
         ),

@@ -5,14 +5,28 @@ from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Patter
 
 PEER_LOST = Card(
     id="peer-lost",
-    title="A connection was closed because another rank ended first",
+    title="A connection to another rank was lost",
     levels=(INFO, FAIL),
-    about="The rank that reports it is not the cause: another one ended or was killed, and its own log says why.",
-    remedy="find the rank whose log ends first; its last lines, dmesg (out of memory, Xid) and the scheduler say why",
+    about=(
+        "The rank that reports it is not the cause: another one ended or was killed, and its own log says why. Where "
+        "no rank ended, something between the hosts (a firewall, NAT, the network of pods) reset the connection."
+    ),
+    remedy=(
+        "find the rank whose log ends first; its last lines, dmesg (out of memory, Xid) and the scheduler say why; if "
+        "none ended, look at what is between the hosts"
+    ),
     shows=("NCCL WARN socketProgress: Connection closed by remote peer node2<42830>",),
     patterns=(
         Pattern(
-            r"Connection closed by (?:remote )?peer|[Cc]onnection reset by peer|Broken pipe|ncclRemoteError"
+            r"[Cc]onnection reset by peer|ncclRemoteError",
+            FAIL,
+            "the connection to another rank was lost: that rank ended or was killed, and its own log says why, or "
+            "something between the hosts reset the connection",
+            common=True,
+            follows=True,
+        ),
+        Pattern(
+            r"Connection closed by (?:remote )?peer|Broken pipe"
             r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
             r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
@@ -149,6 +163,26 @@ JOB_FAILED = Card(
             r"|exited on signal 11\b|Caught signal 11|Segmentation fault|\*\*\* SIGSEGV received",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
+            follows=True,
+        ),
+        Pattern(
+            r"INTERNAL ASSERT FAILED",
+            FAIL,
+            "PyTorch found its own state wrong: a fault of its release, or of how the program uses it",
+        ),
+        Pattern(
+            r"Tried to allocate more than 1EB",
+            FAIL,
+            "a rank asks for memory of an impossible size: the size comes from another rank and did not arrive, as "
+            "after a collective that was given up",
+            follows=True,
+        ),
+        Pattern(
+            r"\b(?:free|\w*alloc\w*|munmap_chunk)\(\): [a-z]|double free or corruption|stack smashing detected"
+            r"|corrupted (?:size|double-linked|unsorted)",
+            FAIL,
+            "a process was ended because its memory was overwritten: a fault of the program or of a library, such as a "
+            "release of NCCL that is older than the GPUs",
             follows=True,
         ),
         Pattern(

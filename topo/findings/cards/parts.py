@@ -268,6 +268,12 @@ TOPOLOGY_UNUSABLE = Card(
             "GPUs, or not their device nodes",
         ),
         Pattern(
+            r"ring \d+ does not (?:loop back|contain)",
+            FAIL,
+            "the rings that ranks put together do not close: the ranks see different topologies, or have different "
+            "settings, topology files or releases of NCCL",
+        ),
+        Pattern(
             r"[Ff]ailed to find reverse path",
             FAIL,
             "one end of a link between GPUs is known, the other is not: this release is older than the GPUs (H100 "

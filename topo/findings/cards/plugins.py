@@ -176,6 +176,13 @@ GIN_FAILED = Card(
     shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),
     patterns=(
         Pattern(
+            r"[Ff]atal IPC [Ff]ailure|^IPC failure: ",
+            FAIL,
+            "NVSHMEM cannot hand memory to another process of what it takes for one host: hosts of one name, "
+            "containers without a common /tmp or PID namespace, or a process that ended",
+            general=1,
+        ),
+        Pattern(
             r"init failed for transport|nvshmem initialization failed|initialize any transports",
             FAIL,
             "NVSHMEM finds no transport: IBGDA needs mlx5 devices with nvidia_peermem or DMA-BUF, and the rights to "

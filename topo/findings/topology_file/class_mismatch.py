@@ -12,7 +12,7 @@ from railgauge.topo.findings.cards.topology_file import CLASS_MISMATCH
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
-from railgauge.topo.values.pci_class import DISPLAY, GPUS, NETWORK
+from railgauge.topo.values.pci_class import DISPLAY, GPUS, HOST_BRIDGE, NETWORK
 from railgauge.topo.xml.placed_element import PlacedElement
 
 CLASS = re.compile(r"0x[0-9a-fA-F]{2}([0-9a-fA-F]{4})?")
@@ -38,6 +38,9 @@ def _wrong(pci: PlacedElement, kind: str) -> tuple[Level, str, str] | None:
     if pci.holds("gpu") and not kind.startswith(gpus):
         message = f"it holds a <gpu>, but class {kind} is not a GPU (0x03...)"
         return Level.WARN, message, "NCCL 2.30 and later stop if they take it for a bridge and sysfs does not know it"
+    if pci.holds("nic") and kind.startswith(HOST_BRIDGE):
+        message = f"it holds a <nic>, but class {kind} is a host bridge: a VM or sandbox hides where the NICs are"
+        return Level.WARN, message, "NCCL counts these NICs as one device, equally far from every GPU of the CPU"
     return None
 
 

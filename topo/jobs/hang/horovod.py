@@ -4,6 +4,7 @@
     Stalled ranks:                                   since 0.17; ! marks one that ends the job
     6: [horovod_allreduce.0, horovod_allreduce.1 ...]
     HorovodBroadcast_weights_0 [missing ranks: 0, 3]       before
+    HorovodAllreduce_weights_0 [ready ranks: 2]            before 0.11: who has submitted it
 
 Source: Horovod's stall_inspector.cc and operations.cc.
 """
@@ -14,8 +15,9 @@ from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.model import Complaint, JobState, named
 from railgauge.topo.values.printable import one_line
 
-TELLING = (b"Stalled ranks:", b"[missing ranks: ")
+TELLING = (b"Stalled ranks:", b"[missing ranks: ", b"[ready ranks: ")
 MISSING = re.compile(rb"([^\s:>]{1,256}) \[missing ranks: (\d{1,7}(?:, ?\d{1,7}){0,8191})")
+READY = re.compile(MISSING.pattern.replace(b"missing", b"ready"))
 STALLED = re.compile(rb"(?:[^\n]{0,80}?[>:)] ?)?(\d{1,7})!?: \[([^\s,\]]{1,256})[^\n]*\n?")
 """A rank and the first tensor that it has not submitted, below the line that announces them."""
 CARD = "rank-behind"
@@ -27,20 +29,24 @@ class HorovodStalls:
 
     def __init__(self) -> None:
         self._waited: dict[int, str] = {}  # by rank, the first tensor that it has not submitted
+        self._ready: dict[int, str] = {}  # by rank, the first tensor that it has submitted and others have not
 
     def read(self, block: bytes) -> bool:
         """Read whole lines of a log; whether any was of the stall inspector."""
-        before = len(self._waited)
+        before = len(self._waited) + len(self._ready)
         for begin in lines_saying(TELLING, block):
             end = block.find(b"\n", begin) + 1 or len(block)
             line = block[begin : min(end, begin + LONGEST)]
             if found := MISSING.search(line):
                 for rank in found[2].split(b","):
-                    self._add(int(rank), found[1])
+                    self._add(self._waited, int(rank), found[1])
+            for found in READY.finditer(line):
+                for rank in found[2].split(b","):
+                    self._add(self._ready, int(rank), found[1])
             while TELLING[0] in line and (found := STALLED.match(block, end)):
-                self._add(int(found[1]), found[2])
+                self._add(self._waited, int(found[1]), found[2])
                 end = found.end()
-        return len(self._waited) > before
+        return len(self._waited) + len(self._ready) > before
 
     def put(self, scene: JobState) -> None:
         """Add their facts to a scene."""
@@ -52,7 +58,11 @@ class HorovodStalls:
             has = "has" if len(ranks) == 1 else "have"
             text = f"{who} {has} not submitted {tensor} and perhaps more, which other ranks wait for, says Horovod"
             scene.complaints[Complaint(CARD, who, text)] = None
+        if self._ready and not self._waited:
+            who = f"ranks other than {named([*self._ready]).partition(' ')[2]}"
+            text = f"{who} have not submitted {next(iter(self._ready.values()))} and perhaps more, says Horovod"
+            scene.complaints[Complaint(CARD, who, text)] = None
 
-    def _add(self, rank: int, tensor: bytes) -> None:
-        if len(self._waited) < MOST:
-            self._waited.setdefault(rank, one_line(tensor.decode("utf-8", "replace")))
+    def _add(self, to: dict[int, str], rank: int, tensor: bytes) -> None:
+        if len(to) < MOST:
+            to.setdefault(rank, one_line(tensor.decode("utf-8", "replace")))

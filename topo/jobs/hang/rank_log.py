@@ -29,6 +29,10 @@ CALL = re.compile(
     r"\b(?P<name>[A-Z]\w+): opCount (?P<number>[0-9a-f]{1,16}) .*?\bcount (?P<count>\d{1,19}) "
     r"datatype (?P<dtype>\d{1,3}) op (?P<op>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]+)"
 )
+BEFORE = r"([!#-+\x2d-9;-\\^-~]{1,255}):(\d{1,9}):\d{1,9} \[\d{1,3}\] NCCL INFO "
+ALONE = re.compile((BEFORE + re.sub(r"\?P<\w+>", "", CALL.pattern)).encode())
+"""A line of one call and nothing else, as nearly all of a log with calls are: what CALL finds in it, faster."""
+HEADER = b"CCL INFO "
 DTYPES = (
     "int8",
     "uint8",
@@ -53,6 +57,8 @@ KEPT = 64
 """The last calls of each rank and communicator that are kept."""
 Place = tuple[str, int, str]
 """Host, process and pointer: a rank's communicator."""
+Told = tuple[str, str | bytes, str | bytes, str | bytes, str | bytes, str | bytes]
+"""What a line says of a call: name, number, count, type, operator and root."""
 
 
 @dataclass(slots=True)
@@ -72,7 +78,7 @@ class RankLog:
     def __init__(self) -> None:
         self._members: dict[Place, _Member] = {}
         self._names = CommunicatorNames()
-        self._calls: dict[Place, dict[int, Call]] = {}
+        self._calls: dict[Place, dict[int, Told]] = {}
         self._with_peers: set[Place] = set()
         self._watchdogs = Watchdogs()
         self._reports = TorchReports()
@@ -90,7 +96,13 @@ class RankLog:
             told = self._analysed.read(block) or told
             for begin in lines_saying(TELLING, block):
                 end = block.find(b"\n", begin)
-                for line in messages(block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]):
+                raw = block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]
+                if (found := ALONE.match(raw)) and raw.count(HEADER) == 1:
+                    host, pid, name, *said, pointer = found.groups()
+                    self._call((host.decode(), int(pid), pointer.decode()), (name.decode(), *said))
+                    told = True
+                    continue
+                for line in messages(raw):
                     told = self._take(line) or told
         return told
 
@@ -118,7 +130,8 @@ class RankLog:
     def _take(self, line: LogLine) -> bool:
         text = line.text
         if found := CALL.search(text):
-            self._call(line, found)
+            name, number, count, dtype, op, root, pointer = found.groups()
+            self._call((line.host, line.pid, pointer), (name, number, count, dtype, op, root))
         elif found := INIT.search(text):
             self._member(line, found)
         elif found := BOOTSTRAP.search(text):
@@ -137,24 +150,12 @@ class RankLog:
         comm = self._names.name(line.host, line.pid, found)
         self._members[place] = _Member(comm, int(found["rank"]), int(found["size"]), line.host, status)
 
-    def _call(self, line: LogLine, found: re.Match[str]) -> None:
-        place = line.host, line.pid, found["pointer"]
-        name, dtype, op = found["name"], int(found["dtype"]), int(found["op"])
-        if name in BETWEEN_PEERS:
+    def _call(self, place: Place, told: Told) -> None:
+        if told[0] in BETWEEN_PEERS:
             self._with_peers.add(place)
             return
-        operator = OPERATORS[op] if op < len(OPERATORS) else "its own operator"
-        number = int(found["number"], 16)
         calls = self._calls.setdefault(place, {})
-        calls[number] = Call(
-            number=number,
-            name=name,
-            state=State.CALLED,
-            elements=int(found["count"]),
-            dtype=DTYPES[dtype] if dtype < len(DTYPES) else f"type {dtype}",
-            op=operator if name in REDUCING else "",
-            root=int(found["root"]) if name in ROOTED else None,
-        )
+        calls[int(told[1], 16)] = told
         if len(calls) > KEPT:
             del calls[next(iter(calls))]
 
@@ -163,5 +164,19 @@ class RankLog:
         comm.nodes.setdefault(member.rank, member.host)
         comm.status[member.rank] = member.status
         if counted and member.status is Status.RUNNING:
-            calls = self._calls.get(place, {})
+            calls = {number: _as_call(number, told) for number, told in self._calls.get(place, {}).items()}
             comm.lane().put(member.rank, Track(max(calls, default=NONE), None, calls))
+
+
+def _as_call(number: int, told: Told) -> Call:
+    name, dtype, op = told[0], int(told[3]), int(told[4])
+    operator = OPERATORS[op] if op < len(OPERATORS) else "its own operator"
+    return Call(
+        number=number,
+        name=name,
+        state=State.CALLED,
+        elements=int(told[2]),
+        dtype=DTYPES[dtype] if dtype < len(DTYPES) else f"type {dtype}",
+        op=operator if name in REDUCING else "",
+        root=int(told[5]) if name in ROOTED else None,
+    )

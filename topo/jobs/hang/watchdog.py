@@ -2,6 +2,7 @@
 """What PyTorch's watchdogs say in the log of each rank: what they gave up on, and where its process group stands.
 
     [rank3]:[E603 17:48:01.0 ...] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=41, ...) ...
+    [rank3]:[E603 17:48:01.0 ...] [Rank 3] Work WorkNCCL(SeqNum=41, ...) timed out in blocking wait.
     [PG ID 0 PG GUID 0(default_pg) Rank 3]  failure detected by watchdog at work sequence id: 41 PG status: ...
     [PG 1 Rank 3] Timeout at NCCL work: 41, last enqueued NCCL work: 43, last completed NCCL work: 40.
     [PG 1 Rank 3] Received a dump signal due to a collective timeout from rank 0 ... Last enqueued NCCL work: 40, ...
@@ -59,9 +60,9 @@ WHO = _words(
     r"Rank (?P<rank>\d{1,7})\]"
 )
 GIVEN_UP = _words(
-    r"Watchdog caught coll.{0,200}?timeout: Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
+    r"(?:Watchdog caught coll.{0,200}?timeout:|\] Work) Work\w{1,32}\(SeqNum=(?P<number>\d{1,18}), "
     r"OpType=(?P<name>\w{1,64})(?:, NumelIn=(?P<input>\d{1,18}), NumelOut=(?P<output>\d{1,18}))?"
-    r"(?:[^)]{0,256}\(ms\)=\d{1,12})?\)(?: ran for (?P<ms>\d{1,12}) milliseconds)?"
+    r"(?:[^)]{0,256}\(ms\)=\d{1,12})?\)(?P<end> ran for (?P<ms>\d{1,12}) milliseconds| timed out in blocking wait)?"
 )
 GROUP = _words(
     r"(?:Exception (?:\(either an error or timeout\) )?detected by watchdog at work|Timeout at \w{1,16} work"
@@ -157,7 +158,11 @@ class Watchdogs:
             if comm and group == UNNAMED and self._of_groups:
                 comm.at_least = max(comm.at_least, rank + 1)  # groups number their ranks from 0
         scene.asleep |= self._asleep
-        known = {rank for (_, rank), one in self._standings.items() if one.stuck or one.completed is not None}
+        waits = any(one.stuck or one.enqueued > (one.completed or 0) for one in self._standings.values())
+        told = (
+            (rank, one.stuck or (waits and one.completed is not None)) for (_, rank), one in self._standings.items()
+        )
+        known = {rank for rank, where in told if where}
         if heard := sorted(self._heard.keys() - known):
             scene.heard |= dict.fromkeys(heard)
             scene.note(f"the watchdog of {named(heard)} gave up; on which operation is not in the log")
@@ -189,7 +194,7 @@ class Watchdogs:
     def _take(self, text: str, *, whole: bool) -> bool:
         told = False
         for pattern, end, take in (
-            (GIVEN_UP, "ms", self._take_given_up),
+            (GIVEN_UP, "end", self._take_given_up),
             (GROUP, "completed", self._take_group),
             (SIGNALLED, "completed", self._take_signalled),
             (ASLEEP, "seconds", self._take_asleep),
@@ -215,7 +220,7 @@ class Watchdogs:
             since=_since(text[: found.start()], int(found["ms"] or 0)),
             timed_out=True,
         )
-        if len(self._given_up) < MOST:
+        if len(self._given_up) < MOST and (call.since or (rank, number) not in self._given_up):
             self._given_up[rank, number] = call
         if who.group and (standing := self._of(who)):
             standing.stuck = Call(number, "", State.SCHEDULED, timed_out=True)

@@ -12,7 +12,7 @@ Both ends of a network connection log their side; of others only the sender.
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 MOST = 1 << 16
@@ -24,6 +24,12 @@ CONNECTION = re.compile(
     r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*|SHM[^\s,;]*"
     r"|direct shared memory)"
 )
+WHOLE = re.compile(
+    rb"([!#-+\x2d-9;-\\^-~]{1,255}):(\d{1,9}):(\d{1,9}) \[\d{1,3}\] NCCL INFO "
+    rb"Channel (\d{1,4})(?:/\d+)? : (\d{1,7})\[(\w*)\] -> (\d{1,7})\[(\w*)\] (?:\[(send|receive)\] )?"
+    rb"via ((?:NET/[A-Za-z]\w*/\d+|P2P/[A-Za-z]|SHM)[\x21-\x2b\x2d-\x3a\x3c-\x7e]*)"
+)
+"""A line that is nothing else, as nearly all are: what `messages` and CONNECTION find in it, faster."""
 TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^\n>]+> [^ \n]+ ([^\n]*)\n?")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
 ALONE = re.compile(rb"([^:]*):[\d:]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]* (.*)\n")
@@ -81,6 +87,7 @@ class LoggedConnections:
         self.kept: dict[LoggedConnection, None] = {}
         self.brackets: dict[tuple[str, int], str] = {}
         """What is in brackets behind a rank, by communicator and rank: its device or, in 2.5 to 2.11, its bus id."""
+        self._folded: tuple[int, Counter[LoggedTraffic]] = 0, Counter()  # of so many that are kept
         self._beyond: Counter[LoggedTraffic] = Counter()
         self._told: Counter[tuple[bytes, bytes]] = Counter()  # counted and not yet understood
 
@@ -108,6 +115,23 @@ class LoggedConnections:
         ways = itertools.chain((one.via for one in self.kept), (one.via for one in self.beyond))
         return any(via.startswith("NET/") for via in ways)
 
+    def whole(self, raw: bytes, threads: Mapping[tuple[str, int, int], str]) -> str:
+        """Take one from a line of a log that is nothing else: the host that logs it, "" for any other line.
+
+        threads: communicators by host, process and thread.
+        """
+        found = WHOLE.fullmatch(raw)
+        if not found:
+            return ""
+        name, pid, thread, channel, source, source_on, target, target_on, end, via = found.groups()
+        host = name.decode()
+        comm = threads.get((host, int(pid), int(thread)), "")
+        ranks = int(source), int(target)
+        self.brackets[comm, ranks[0]], self.brackets[comm, ranks[1]] = source_on.decode(), target_on.decode()
+        told = (end or b"").decode(), via.decode()
+        self.kept[LoggedConnection(comm, int(channel), *ranks, *told, host)] = None
+        return host
+
     def read(self, text: str, host: str, comm: str) -> bool:
         """Take one from a line; False where there is none."""
         found = CONNECTION.search(text)
@@ -130,8 +154,10 @@ class LoggedConnections:
 
     def traffic(self) -> Iterator[tuple[LoggedTraffic, int]]:
         """All of them, folded by what they have in common."""
-        kept = Counter(LoggedTraffic(one.host, one.end, one.via) for one in self.kept)
-        yield from (kept + self.beyond).items()
+        if self._folded[0] != len(self.kept):
+            kept = Counter((one.host, one.end, one.via) for one in self.kept)
+            self._folded = len(self.kept), Counter({LoggedTraffic(*one): times for one, times in kept.items()})
+        yield from (self._folded[1] + self.beyond).items()
 
 
 def transport(via: str) -> str:

@@ -15,9 +15,11 @@ from railgauge.topo.findings.cards.calls import (
     SOCKET_FAILED,
 )
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
+from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
 from railgauge.topo.findings.cards.network import (
+    HOST_ID_COLLISION,
     PORTS_BLOCKED,
     RAIL_UNREACHABLE,
     SOCKET_IFNAME_NOMATCH,
@@ -25,7 +27,7 @@ from railgauge.topo.findings.cards.network import (
 )
 from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, PLUGIN_FAILED
-from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, SHM_TOO_SMALL
+from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
@@ -65,6 +67,8 @@ IN_DETAIL: Mapping[str, tuple[str, ...]] = {
 """A part of NCCL that reports an error, and the faults of which it reports more where it knows them."""
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
+WITHIN_HOST = (CUDA_FAILURE.id, P2P_UNSUPPORTED.id, SHM_TOO_SMALL.id, NUMA_SYSCALLS_BLOCKED.id, SYSTEM_CALL_FAILED.id)
+"""What ranks report that share no memory, being on several hosts of one name."""
 NOT_IN_SYS = Entry(
     TOPOLOGY_UNUSABLE,
     Pattern(
@@ -92,7 +96,7 @@ AREAS = tuple(
     (re.compile(words), area)
     for words, area in (
         (
-            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|roce|\bcxi|\befa\b|ofi_",
+            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|\broce|\bcxi|\befa\b|ofi_",
             "RDMA and its devices",
         ),
         (r"(?i)cuda|nvml|nvidia|\bgpus?\b|\bhip|rocm|nvlink|nvshmem", "GPUs and their driver"),
@@ -106,6 +110,15 @@ AREAS = tuple(
     )
 )
 """What an error is about whose cause is not known, by its words."""
+OF_RESULT = tuple(
+    (re.compile(words), said)
+    for words, said in (
+        (r"(?i)unhandled cuda error|ncclUnhandledCudaError", "a call of CUDA failed: GPUs, their driver or memory"),
+        (r"unhandled system error|ncclSystemError", "a call of the system failed: sockets, /dev/shm, memory or RDMA"),
+        (r"(?i)internal error|ncclInternalError", "a check of NCCL's own failed"),
+    )
+)
+"""What a result of NCCL is about, which programs report in one word."""
 NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "vendor_error"} | {
     "local": "local_gids",
     "remote": "remote_gids",
@@ -120,10 +133,11 @@ class Cause(NamedTuple):
     subject: str
 
 
-def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
+def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     """The errors in the order of the log, each with the one that it follows from.
 
-    of_driver: what the driver reports of GPUs in the same log, the worst first: causes of what CUDA reports.
+    found: causes of what CUDA reports that other lines show, the worst first: GPUs that the driver reports as faulty,
+    hosts of one name.
     """
     ends = log.ends
     sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
@@ -132,7 +146,7 @@ def errors(log: Log, of_driver: Sequence[Finding] = ()) -> Iterator[Finding]:
     own_faults = [seen for seen in causes if not _own_cause(seen, known, None)]
     candidates, order = in_time(_candidates(own_faults))
     first = next(iter(candidates), None)
-    worst = next(iter(of_driver), None)
+    worst = next(iter(found), None)
     faulty = Cause(worst.id, worst.subject) if worst else None
     cause = _as_cause(first) if first and (worst is None or worst.level is not Level.FAIL) else faulty
     own = next(iter(log.exceptions), "") if cause is None and sightings and ends else ""
@@ -196,10 +210,11 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
 
 
 def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
-    """What an error of its kind follows from, if the log has it; faulty: a GPU, as its driver reports."""
+    """What an error of its kind follows from, if the log has it; faulty: a GPU or a host, as other lines show."""
     card = seen.entry.card.id
     keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if seen.entry.pattern.general > OF_A_FAULT else ())
-    return next((known[key] for key in keys if key in known), faulty if card in OF_GPU else None)
+    follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_GPU
+    return next((known[key] for key in keys if key in known), faulty if card in follow else None)
 
 
 def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
@@ -265,7 +280,9 @@ def _details(seen: Sighting) -> str:
 
 def _consequence(seen: Sighting, cause: Cause | None) -> Finding:
     if cause is None:
-        return _finding(seen, seen.entry.pattern.level, f"; {UNNAMED_CAUSE}")
+        of_job = seen.entry.card is JOB_FAILED
+        said = next((f"; {said}" for words, said in OF_RESULT if of_job and words.search(seen.text)), "")
+        return _finding(seen, seen.entry.pattern.level, f"{said}; {UNNAMED_CAUSE}")
     evidence = {FOLLOWS_FROM: [cause.id, cause.subject]}
     return _finding(seen, Level.INFO, f"; it follows from {cause.id}: {cause.subject}", **evidence)
 

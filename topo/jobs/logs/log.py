@@ -54,6 +54,10 @@ NODES = re.compile(r"\bnNodes (\d{1,7})\b")
 GID = re.compile(r"\bGID (\d{1,4}) \((?:80FE|FE80|fe80)")
 """The GID of a RoCE connection (ports of InfiniBand log a LID) that is link-local; in the order of bytes of x86."""
 LAST_ERROR = "Last error:"
+SPEAKER = re.compile(
+    r"(?:\(\w{1,64} (?:pid=)?\d{1,9}[^)]{0,64}\)|\[(?:rank|default)?\d{1,7}\]:|\[\d{1,7},\d{1,7}\]<\w+>:)?"
+)
+"""How launchers mark the lines of a worker."""
 EVENT = re.compile(r"(?:^|\s)(?:Normal|Warning) +[A-Z]\w+ .*\b(?:default-scheduler|kubelet)\b")
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
@@ -74,8 +78,10 @@ class Log:
         self.devices: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
         self.without_rdma: set[str] = set()
         self.bootstraps: dict[str, str] = {}
+        self.addresses: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """Those that an interface has, by host and interface: ranks on hosts of one name have several."""
         self.interfaces: dict[str, None] = {}
-        """The names of those that NCCL 2.0 to 2.3 lists, whichever network it then uses."""
+        """The names of those that NCCL 2.0 to 2.4 lists, whichever network it then uses."""
         self.settings: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self.channels: dict[tuple[str, str, int | None], tuple[int, int | None]] = {}
         self.hca_gdr: dict[tuple[str, str], bool] = {}
@@ -112,7 +118,7 @@ class Log:
         self._gpus: dict[tuple[str, int, int], str] = {}
         self._tail = b""
         self._file = 0
-        self._last_error = False
+        self._last_error: str | None = None  # who announced it; None while nobody has
         self._warned: LogLine | None = None
 
     @property
@@ -179,11 +185,16 @@ class Log:
             return  # nothing else is in it
         self.kernel.read(block)
         self.outputs.take(block)
-        if self._last_error:  # what it was stands at the beginning of this block
+        if self._last_error is not None:  # what it was stands at the beginning of this block
             first, _, block = block.partition(b"\n")
             self._take_all(first)
         for raw in (self._all if keeps else self._few).lines(block):
-            self._take_all(raw)
+            if host := self.connections.whole(raw, self._threads):
+                self.messages += 1
+                self.hosts[host] = None
+                self._warned, self._last_error = None, None
+            else:
+                self._take_all(raw)
 
     def _take_all(self, raw: bytes) -> None:
         if b"Xid" in raw and KERNEL_EVENT.search(raw):
@@ -191,17 +202,21 @@ class Log:
         for message in messages(raw):
             if message.level:
                 self._take(message)
-                self._warned, self._last_error = message if message.level == "WARN" else None, False
+                self._warned, self._last_error = message if message.level == "WARN" else None, None
             else:
                 self._take_foreign(message)
 
     def _take_foreign(self, line: LogLine) -> None:
         """A line without NCCL's header: of another program, or of a warning above it."""
-        if self._last_error:  # the words of NCCL, which PyTorch repeats
+        who = SPEAKER.match(line.text)
+        if self._last_error is not None and who and who[0] not in ("", self._last_error):
+            self._take(line)  # of another worker that shares the pipe
+            return
+        if self._last_error is not None:  # the words of NCCL, which PyTorch repeats
             self._error(line._replace(level="WARN"))
         elif not (self._warned and self._goes_on(self._warned, line.text)):
             self._take(line)
-        self._warned, self._last_error = None, line.text.endswith(LAST_ERROR)
+        self._warned, self._last_error = None, who[0] if who and line.text.endswith(LAST_ERROR) else None
 
     def _take(self, line: LogLine) -> None:
         if line.level:
@@ -224,14 +239,19 @@ class Log:
             self.networks[host].add(found[1])
         elif found := DEVICES.search(text):
             kind = "Socket" if found[1] == "Socket" else "IB"
-            self.devices[host][kind] = tuple(map(_device, DEVICE.finditer(found[2])))
+            self.devices[host][kind] = names = tuple(map(_device, DEVICE.finditer(found[2])))
+            if names[:1] and names[0].startswith("lo:") and len(names) > 1 and host not in self.bootstraps:
+                self.bootstraps[host] = "lo 127.0.0.1"  # releases without a line of their own on it
+                self.interfaces |= dict.fromkeys(name.partition(":")[0] for name in names)
         elif NO_DEVICE.search(text):
             self.without_rdma.add(host)
         elif found := BOOTSTRAP.search(text):
             self.bootstraps[host] = f"{found[1]} {found[2]}"
+            self.addresses[host, found[1]].add(found[2])
         elif found := INTERFACE.search(text):
             self.bootstraps.setdefault(host, f"{found[1]} {found[2]}")
             self.interfaces[found[1]] = None
+            self.addresses[host, found[1]].add(found[2])
         elif found := VERSION.search(text):
             self.releases[f"{found[1]} {found[2]}"].add(host)
         elif found := SETTING.search(text):

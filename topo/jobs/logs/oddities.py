@@ -14,7 +14,7 @@ from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_XID
 from railgauge.topo.findings.cards.jobs import RANKS_MISSING
 from railgauge.topo.findings.cards.logs import COLLECTIVE_MISMATCH, OTHER_WARNING, RUN_SLOWER
-from railgauge.topo.findings.cards.network import SOCKET_IFNAME_VIRTUAL
+from railgauge.topo.findings.cards.network import HOST_ID_COLLISION, SOCKET_IFNAME_VIRTUAL
 from railgauge.topo.findings.cards.nvlink import FABRIC_NOT_READY, NVLINK_MISSING
 from railgauge.topo.findings.cards.parts import FEWER_CHANNELS, LINK_LAYERS_MIXED
 from railgauge.topo.findings.cards.rdma import SOFT_RDMA_PRESENT, VERBS_DEVICE_MISSING
@@ -26,6 +26,7 @@ from railgauge.topo.findings.kernel_events import sxid_findings, xid_findings
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM, with_causes
 from railgauge.topo.jobs.logs.connections import LoggedTraffic, transport
 from railgauge.topo.jobs.logs.errors import errors
+from railgauge.topo.jobs.logs.host_names import hosts_of_one_name
 from railgauge.topo.jobs.logs.interfaces import interfaces
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.network import gpu_direct, ports, sockets
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 COLLAPSE = 4
 """How many times the channels of one rank are those of another before it counts, the communicator being unknown."""
+GOES_ON = "NCCL_IGNORE_NET_MISMATCH"
 SOFT_RDMA = ("rxe", "siw")
 COMPLETED = 3  # NVML's fabric state
 
@@ -51,11 +53,13 @@ def oddities(
     id that it could give.
     """
     kernel = guarded(GPU_XID.id, "the log", lambda: _kernel(log))
+    names = guarded(HOST_ID_COLLISION.id, "the log", lambda: hosts_of_one_name(log))
     looks: tuple[tuple[Card, Callable[[], Iterable[Finding]]], ...] = (
         (GPU_XID, lambda: kernel),
+        (HOST_ID_COLLISION, lambda: names),
         (SOCKET_IFNAME_VIRTUAL, lambda: interfaces(log)),
         (LINK_LAYERS_MIXED, lambda: ports(log)),
-        (OTHER_WARNING, lambda: errors(log, _faulty(kernel))),
+        (OTHER_WARNING, lambda: errors(log, _faulty([*names, *kernel]))),
         (VERBS_DEVICE_MISSING, lambda: sockets(log, rdma)),
         (PEERMEM_MISSING, lambda: gpu_direct(log, network)),
         (P2P_UNSUPPORTED, lambda: _shared_memory(log)),
@@ -145,6 +149,8 @@ def _differences(log: Log) -> Iterator[Finding]:
         if devices != usual:
             level = Level.INFO if len(devices) == len(usual) else Level.WARN
             message = f"{named(hosts)} uses {' '.join(devices)}, {named(users[usual])} {' '.join(usual)}"
+            if level is Level.WARN and log.settings.get(GOES_ON, {}).keys() - {"0"}:
+                message += f"; {GOES_ON} lets NCCL go on, and a channel through a NIC that its peer lacks hangs"
             yield NODES_DIFFER.finding(level, named(hosts), f"RDMA devices differ: {message}")
 
 

@@ -54,7 +54,7 @@ WORDS = (
     b"|eligible prov|No plugin|FI_OPT|libfabric:|selected pml|ted component|OFI |find_provider|no usable"
     b"|active messages|is not available|INIT has|in internal_Init|MPI_ABORT|UCX |nvalid gid|create ah"
     b"|non-zero status|ib_mlx5_log|mpletion with|Failed status"
-    b"|SIGSEGV|create QP|Couldn't get|Couldn't create|no GPUs found|CUDA runtime"
+    b"|(): |double free|smashing|corrupted |SIGSEGV|create QP|Couldn't get|Couldn't create|no GPUs found|CUDA runtime"
     # of launchers, schedulers and the system
     b"|iled|ilure|rror:|rror in|SIGKILL|SIGBUS|SIGHUP|SIGSEGV|SIGTERM|oom_kill|oom-kill|OOM|Out Of|Out of"
     b"|code = -|xit code|xitcode|imed out|not loaded| refused|esolve host|ame resolution|rvice not known"

@@ -212,6 +212,12 @@ def test_ports_of_ibv_devinfo():
     assert found.verbs.device("mlx5_0").port(1).active_mtu == 1024
 
 
+def test_devices_that_ibv_devinfo_could_not_open_are_said():
+    capture = read([("a", ("Failed to open device\n" * 2 + texts.DEVINFO).encode())])
+    assert "ibv_devinfo could not open 2 further RDMA devices" in capture.manifest["assumed"][0]
+    assert read([("a", texts.DEVINFO.encode())]).manifest["assumed"] == []
+
+
 def test_gids_of_show_gids_and_their_holes():
     port = facts(texts.SHOW_GIDS).rdma[0].ports[0]
     assert [(gid.index, gid.roce_version, gid.netdev) for gid in port.gids] == [(4, 1, "net1"), (7, 2, "net1")]

@@ -66,6 +66,7 @@ CASES = {
     "no-domain": ("busid-spelling", "FAIL", 23, "0000:82:00.0", [('busid="0000:82', 'busid="82')]),
     "no-bus-id": ("busid-spelling", "WARN", 17, "'bridge'", [('busid="0000:80:00.0"', 'busid="bridge"')]),
     "gpu-class": ("class-mismatch", "WARN", 4, "is not a GPU", [(GPU0, GPU0.replace("0x03", "0x06"))]),
+    "nic-in-host-bridge": ("class-mismatch", "WARN", 23, "is a host bridge", [(NIC1, NIC1.replace("0x02", "0x06"))]),
     "class-form": ("class-mismatch", "WARN", 23, "'0200'", [(NIC1, NIC1.replace("0x020000", "0200"))]),
     "blind": ("class-mismatch", "FAIL", 3, "those devices are ignored", [(BRIDGE, BRIDGE.replace("0x0604", "0x0300"))]),
     "no-busid": ("attribute-missing", "FAIL", 3, "lacks busid", [('busid="0000:10:00.0" ', "")]),

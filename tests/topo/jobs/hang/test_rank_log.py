@@ -2,6 +2,8 @@
 """Logs of NCCL and of PyTorch's watchdog tell who has not called what others have, and who has not come through the
 start."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -245,3 +247,15 @@ def test_whoever_is_behind_is_always_named(data):
     judged = verdict(scene)
     assert [finding.id for finding in judged.findings] == ["rank-behind"]
     assert judged.text.startswith(f"rank {odd} has not entered AllReduce #{behind + 1} ")
+
+
+def test_a_line_that_is_a_call_and_nothing_else_is_read_as_any_other(tmp_path):
+    text = "".join(calls(rank, 99 + rank, name="Broadcast", root=1, op=9) for rank in range(2))
+    cut = "node-1:101:301 [1] NCCL INFO AllReduce: opCount 9 sendb" + call(1, 120).rstrip("\n") + "\n"
+    for tail in ("", cut):
+        (tmp_path / "a.log").write_text(text + tail)
+        (tmp_path / "b.log").write_text(re.sub(r"(?m)^(?=.)", "\x1b[0m", text + tail))
+        scenes = [scene_of(tmp_path / name) for name in ("a.log", "b.log")]
+        tracks = [[comm.lane().tracks for comm in scene.communicators.values()] for scene in scenes]
+        assert tracks[0] == tracks[1]
+        assert len(tracks[0][0][1].calls) == 64

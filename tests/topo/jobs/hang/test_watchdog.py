@@ -212,6 +212,7 @@ def test_a_rank_without_its_line_about_the_group_stands_near_those_of_it():
     scene = read("\n".join(lines).replace("work: 45", "work: 5322").replace("ALLREDUCE", "BROADCAST"))
     assert stood(scene) == {0: 5324, 1: 5322, 2: 5322}
     assert found(scene) == [("rank-stuck", "FAIL")]
+    assert "look also whether all name rank 0 as the root" in message(scene)
     far = read("\n".join(lines).replace("=5324", "=41"))
     assert "no data from rank 0" in message(far)
 
@@ -266,3 +267,22 @@ def test_whatever_is_cut_out_or_put_between(data):
     end = data.draw(st.integers(begin, min(len(log), begin + 400)))
     noise = data.draw(st.text(max_size=20) | st.sampled_from(["[Rank ", "99999999999999999999", "(", "\n"]))
     assert verdict(read(log[:begin] + noise + log[end:])).text
+
+
+def test_a_wait_that_blocks_until_its_time_is_over_names_its_operation():
+    waited = "Work " + GAVE_UP.split("timeout: ")[1].split(" ran ")[0] + " timed out in blocking wait."
+    lines = [LINES["2.2"].format(r=1), *(f"[rank{r}]:[E1002 18:16:40.6 x.cpp:756] [Rank {r}] {waited}" for r in (1, 5))]
+    scene = read("\n".join(lines))
+    assert stood(scene) == {1: 41, 5: 41}
+    assert "ranks 1,5 wait in all_reduce #41" in message(scene)
+
+
+def test_watchdogs_that_gave_up_while_all_operations_are_over_never_pass():
+    head = "[rank{r}]:[E418 01:32:50.9 x.cpp:1890] [PG ID 0 PG GUID 0(default_pg) Rank {r}] "
+    signals = [
+        head.format(r=r) + SIGNAL.format(who=who, number=9) for r, who in ((1, "this local rank"), (0, "rank 1"))
+    ]
+    scene = read("\n".join(signals))
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert "the watchdog of ranks 0-1 gave up" in message(scene)
+    assert verdict(scene).is_stuck

@@ -57,6 +57,26 @@ def test_connections_are_counted_among_anything(before, other, end):
     }
 
 
+@pytest.mark.parametrize("kind", ["train", "alltoall"])
+def test_a_line_that_is_a_connection_and_nothing_else_is_read_as_any_other(kind):
+    data = log_of(kind, 20_000)
+    log, other = read(data), read(re.sub(rb"(?m)^", b"\x1b[0m", data))
+    assert log.connections.kept
+    assert list(log.connections.kept) == list(other.connections.kept)
+    assert (log.connections.brackets, log.hosts, log.messages) == (
+        other.connections.brackets,
+        other.hosts,
+        other.messages,
+    )
+
+
+def test_what_cuts_into_a_connection_is_read_as_before():
+    line = b"a:1:1 [0] NCCL INFO Channel 00/1 : 8[0] -> 9[1] [send] via NET/IB/0"
+    for cut in (b"b:2:2 [0] NCCL INFO Using network IB", b" comm 0x55 nRanks 04", b",x", b";x", b"\xff"):
+        log, other = read(line + cut + b"\n"), read(b"\x1b[0m" + line + cut + b"\n")
+        assert (log.connections.kept, log.networks) == (other.connections.kept, other.networks)
+
+
 def test_lines_of_collectives_are_passed_over():
     data = log_of("train", 60_000)
     read_lines = list(Scanner().lines(data))
