@@ -12,6 +12,8 @@ import re
 
 import pytest
 
+from tests.sources import nodes
+
 ROOT = pathlib.Path(__file__).parents[1]
 LAYERS = ("topo", "transports", "collectives", "cli")  # each may use itself and those before it
 FOLDERS = (*LAYERS, "fixtures")
@@ -43,16 +45,16 @@ def files(root):
 
 def python_uses(path, root):
     """The folders that a module uses, each with the dotted name that says so."""
-    tree = ast.parse(path.read_text(), path)
+    inside = nodes(ast.parse(path.read_text(), path))
     package = ["railgauge", *path.relative_to(root).parent.parts]
-    known = dict(imported(tree, package))
-    names = {*known.values(), *attributes(tree, known), *strings(tree)}
+    known = dict(imported(inside, package))
+    names = {*known.values(), *attributes(inside, known), *strings(inside)}
     return sorted((name, used) for name in names if (used := folder_of(name)))
 
 
-def imported(tree, package):
+def imported(inside, package):
     """(local name, dotted name) of everything that is imported."""
-    for node in ast.walk(tree):
+    for node in inside:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name, alias.name
@@ -65,9 +67,9 @@ def imported(tree, package):
                 yield alias.asname or alias.name, f"{module}.{alias.name}"
 
 
-def attributes(tree, known):
+def attributes(inside, known):
     """The dotted names that attributes of imported names stand for."""
-    for node in ast.walk(tree):
+    for node in inside:
         parts = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -76,9 +78,9 @@ def attributes(tree, known):
             yield ".".join([known[node.id], *reversed(parts)])
 
 
-def strings(tree):
+def strings(inside):
     """Strings that name a module, as a lazy import does; data of fixtures may be named by anyone."""
-    for node in ast.walk(tree):
+    for node in inside:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value
             if re.fullmatch(r"railgauge(\.\w+)+", name) and folder_of(name) != "fixtures":
@@ -95,7 +97,7 @@ def folder_of(dotted):
 
 
 def top_level_copies(path):
-    for node in ast.walk(ast.parse(path.read_text(), path)):
+    for node in nodes(ast.parse(path.read_text(), path)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -126,7 +128,8 @@ def importers_of(name, root):
         for folder in FOLDERS
         for path in files(root / folder)
         if path.suffix == ".py"
-        and any(one.split(".")[0] == name for _, one in imported(ast.parse(path.read_text()), ["railgauge"]))
+        and name in (text := path.read_text())
+        and any(one.split(".")[0] == name for _, one in imported(nodes(ast.parse(text)), ["railgauge"]))
     )
 
 

@@ -9,6 +9,8 @@ from rich.color import ANSI_COLOR_NAMES
 from rich.errors import StyleSyntaxError
 from rich.style import Style
 
+from tests.sources import nodes
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("topo", "transports", "collectives", "cli")
 PALETTE = "topo/render/palette.py"
@@ -28,15 +30,11 @@ def sources(root):
             yield str(path.relative_to(root)), ast.parse(path.read_text(), path)
 
 
-def docstrings(tree):
-    """The constants that are docstrings, or stand alone as those of attributes do."""
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-
-
 def texts(tree):
-    """All strings of a module but its docstrings, those in f-strings too."""
-    left_out = docstrings(tree)
-    for node in ast.walk(tree):
+    """All strings of a module but those that stand alone, as docstrings do; those in f-strings too."""
+    inside = nodes(tree)
+    left_out = {id(node.value) for node in inside if isinstance(node, ast.Expr)}
+    for node in inside:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
             yield node.value
 
@@ -63,12 +61,12 @@ def is_style(text):
 
 def styles(tree):
     """Styles where one is meant: an argument or a name called style, one of several words, or an item beside a text."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.keyword) and node.arg in TAKES_STYLE:
             yield from (each for each in texts(ast.Expression(node.value)) if is_style(each))
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = " ".join(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+            names = " ".join(each.id for target in targets for each in nodes(target) if isinstance(each, ast.Name))
             if any(word in names.lower() for word in ("style", "ink", "colour", "color")):
                 yield from (each for each in texts(ast.Expression(node.value)) if is_style(each))
     yield from (each for each in texts(tree) if " " in each and is_style(each))
@@ -132,7 +130,7 @@ def joins_two_ends(node):
 
 def folds(function):
     """Whether a function folds numbers: it compares one with the next, and writes ranges or gathers runs."""
-    inside = list(ast.walk(function))
+    inside = nodes(function)
     if not any(map(compares_with_the_next, inside)):
         return False
     gathers = any(isinstance(node, ast.Name) and "run" in node.id for node in inside)
@@ -145,7 +143,7 @@ def second_folds(root):
         f"{path}: {node.name}"
         for path, tree in sources(root)
         if path != SPANS
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.FunctionDef) and folds(node)
     )
 

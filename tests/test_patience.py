@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANGS_AFTER_S
+from tests.sources import nodes
 
 TESTS = Path(__file__).parent
 WAITS = ("run", "communicate", "wait", "check_output")
@@ -18,7 +19,7 @@ def short_waits(source: str) -> list[int]:
         return []
     return [
         node.lineno
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(ast.parse(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WAITS
         for given in node.keywords
         if given.arg == "timeout" and isinstance(given.value, ast.Constant) and 1 <= given.value.value < HANGS_AFTER_S

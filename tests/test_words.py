@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.sources import nodes
+
 ROOT = pathlib.Path(__file__).parents[1]
 
 # What is checked: folders with all their Python, C++, shell and Markdown files, and single files. Extend it with every
@@ -95,7 +97,7 @@ def texts(path: pathlib.Path) -> Iterator[tuple[int, str]]:
 
 
 def _python(tree: ast.AST) -> Iterator[tuple[ast.Constant, str]]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node, node.value
 

@@ -2,8 +2,10 @@
 """Every collective as NumPy does it: what each rank gives and has to get, and one case run and checked on a rank."""
 
 import random
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -24,6 +26,8 @@ SPLIT = (Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL, Collective.SCATTER)
 JOINED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER)
 """Whose destination has a part from every rank."""
 ALL_TO_ALL_V = "alltoallv"
+DRAWING = threading.Lock()
+"""Ranks that are threads of one process draw a case's sources once."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,23 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def given(case: Case, ranks: int, seed: int) -> list[np.ndarray]:
-    """Every rank's source: small integers, so that every operator is exact in every type and order."""
+    """Every rank's source, to be read only: small integers, so that every operator is exact in every type and order."""
+    with DRAWING:
+        return drawn(case, ranks, seed)
+
+
+@lru_cache(maxsize=2)  # two: no rank begins a case before the others have begun the one before
+def drawn(case: Case, ranks: int, seed: int) -> list[np.ndarray]:
     draw = np.random.default_rng(seed)
     length = case.count * (ranks if case.collective in SPLIT else 1)
     values = (1, 3) if case.op is Redop.PROD else (0, 2) if case.dtype in FP8 else (1, 4)
     if case.collective == ALL_TO_ALL_V:
-        return [draw.integers(1, 120, sum(row)).astype(numpy_dtype(case.dtype)) for row in counts_v(case, ranks)]
-    return [draw.integers(*values, length).astype(numpy_dtype(case.dtype)) for _ in range(ranks)]
+        arrays = [draw.integers(1, 120, sum(row)).astype(numpy_dtype(case.dtype)) for row in counts_v(case, ranks)]
+    else:
+        arrays = [draw.integers(*values, length).astype(numpy_dtype(case.dtype)) for _ in range(ranks)]
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def counts_v(case: Case, ranks: int) -> list[list[int]]:

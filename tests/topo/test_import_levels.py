@@ -6,6 +6,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tests.sources import nodes
 
 TOPO = Path(__file__).parents[2] / "topo"
 LEVELS = (
@@ -24,7 +25,7 @@ LEVELS = (
 
 def rooms(path):
     """The rooms of topo that a module imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(), path)):
+    for node in nodes(ast.parse(path.read_text(), path)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

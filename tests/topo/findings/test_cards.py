@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 from functools import cache
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from scripts import card_tables
 from tests.cli.command import clean_environment
 from tests.cli.command import in_process as railgauge
 from tests.patience import HANGS_AFTER_S
+from tests.sources import nodes
 from tests.topo.jobs.logs.excerpts import LOGS
 from tests.topo.jobs.logs.read import read
 
@@ -47,7 +49,7 @@ def sources():
 
 
 def calls(tree):
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return (node for node in nodes(tree) if isinstance(node, ast.Call))
 
 
 def constants():
@@ -84,7 +86,7 @@ def test_a_card_of_check_has_all_parts(rule):
 def test_files_of_cards_hold_cards_alone():
     for path, tree in sources().items():
         if path.parent == FOLDER and path.name != "__init__.py":
-            assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+            assert not [node for node in nodes(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
             assert in_area(Area[path.stem.upper()])
     assert len(constants()) == len(ALL)
 
@@ -112,7 +114,7 @@ def test_every_card_is_reported_by_somebody():
         (node.module, name.name)
         for path, tree in sources().items()
         if path.parent != FOLDER
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom)
         for name in node.names
     }
@@ -174,13 +176,16 @@ def test_the_order_of_cards_decides_nothing():
     """
     lines = [line for _, line in SHOWN] + [line for content, *_ in LOGS.values() for line in content.splitlines()]
     of_faults = [entry for entry in catalogue() if entry.pattern.general <= OF_A_FAULT]
-    for one, other in combinations(of_faults, 2):
-        if one.card is not other.card and one.pattern.general == other.pattern.general:
-            regexes = one.pattern.regex, other.pattern.regex
-            less = [entry.pattern.regex for entry in of_faults if entry.pattern.general < one.pattern.general]
-            both = [text for text in lines if all(re.search(regex, text) for regex in regexes)]
-            both = [text for text in both if not any(re.search(regex, text) for regex in less)]
-            assert not both, (one.card.id, other.card.id)
+    general = attrgetter("pattern.general")
+    taken = set()
+    for _, equal in groupby(sorted(of_faults, key=general), key=general):
+        having = {
+            entry: {text for text in lines if text not in taken and re.search(entry.pattern.regex, text)}
+            for entry in equal
+        }
+        for one, other in combinations(having, 2):
+            assert one.card is other.card or not having[one] & having[other], (one.card.id, other.card.id)
+        taken.update(*having.values())
 
 
 @pytest.fixture(scope="module")
