@@ -81,7 +81,8 @@ def main() -> None:
     except (MemoryError, ImportError, SystemError) as error:  # there is no room even to load what would explain it
         os.write(2, f"railgauge: out of memory? {type(error).__name__} {error}\n".encode())
         status = 3
-    gc.freeze()  # Python looks through all objects twice at its end otherwise
+    if "railgauge._native" not in sys.modules:  # nanobind reports native objects that are never freed
+        gc.freeze()  # Python looks through all objects twice at its end otherwise
     sys.exit(status)
 
 

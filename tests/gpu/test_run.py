@@ -38,7 +38,7 @@ def test_every_collective_is_verified(fake_gpus, collective):
 
 def test_the_host_waits_for_each_operation(fake_gpus, tmp_path):
     log = tmp_path / "launches"
-    got = run("-g", "2", "-z", "1", "-n", "30", **fake_gpus(2), FAKE_CUDA_LAUNCHES=str(log))
+    got = run("-g", "2", "-z", "1", "-n", "30", "-w", "0", **fake_gpus(2), FAKE_CUDA_LAUNCHES=str(log))
     assert is_right(got)
     under_way = [int(line.split()[3]) for line in log.read_text().splitlines()]
     assert len(under_way) > 2 * 30
