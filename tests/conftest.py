@@ -33,10 +33,18 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_collection_finish():
-    """What stays until the end is not looked through in each collection of garbage: a tenth of all CPU time."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What stays until the end is not looked through in each collection of garbage: a tenth of all CPU time, and a
+    fifth of that in which tests are collected.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,11 @@ import ast
 
 
 def nodes(tree: ast.AST) -> list[ast.AST]:
-    """A tree's nodes in the order of `ast.walk`, in a third of its time, without those that say how a name is used."""
+    """A tree's nodes in the order of `ast.walk`, in two thirds of its time, without those that say how a name is used."""
     found = [tree]
     for node in found:
-        for name, value in vars(node).items():
+        for name in node._fields:
+            value = getattr(node, name, None)
             if isinstance(value, list):
                 found += [each for each in value if isinstance(each, ast.AST)]
             elif isinstance(value, ast.AST) and name != "ctx":

@@ -8,12 +8,12 @@ root/...           files and links under their own paths, as they were read
 facts/NAME.json    answers that are not files: nvml, cuda, interfaces, affinity, ...
 """
 
-import io
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.foreign_tree import place, unknown_facts
@@ -146,30 +146,27 @@ def dumps(capture: Capture, suffix: str = ".tar.gz") -> bytes:
     """The archive, packed as the suffix says (.tar.zst or .tar.gz); the same content gives the same bytes."""
     import tarfile
 
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, text in _files(capture):
-            data, member = text.encode("utf-8", "replace"), tarfile.TarInfo(name)
-            member.size, member.mode = len(data), 0o644
-            tar.format = _format(member)
-            tar.addfile(member, io.BytesIO(data))
-        for name, target in sorted(capture.links.items()):
-            member = tarfile.TarInfo("root" + name)
-            member.type, member.linkname = tarfile.SYMTYPE, target
-            tar.format = _format(member)
-            tar.addfile(member)
-    return pack(file.getvalue(), suffix)
+    archive = bytearray()
+    for name, text in _files(capture):
+        data, member = text.encode("utf-8", "replace"), tarfile.TarInfo(name)
+        member.size, member.mode = len(data), 0o644
+        archive += _header(member) + data + bytes(-len(data) % tarfile.BLOCKSIZE)
+    for name, target in sorted(capture.links.items()):
+        member = tarfile.TarInfo("root" + name)
+        member.type, member.linkname = tarfile.SYMTYPE, target
+        archive += _header(member)
+    archive += bytes(2 * tarfile.BLOCKSIZE)  # the end
+    return pack(bytes(archive) + bytes(-len(archive) % tarfile.RECORDSIZE), suffix)
 
 
-def _format(member: "TarInfo") -> Literal[0, 1, 2]:
-    """The format: ustar where the name fits, since pax writes two blocks more."""
+def _header(member: "TarInfo") -> bytes:
+    """As ustar where the name fits, since pax writes two blocks more."""
     import tarfile
 
-    try:
-        member.tobuf(tarfile.USTAR_FORMAT)
-    except ValueError:
-        return tarfile.PAX_FORMAT
-    return tarfile.USTAR_FORMAT if f"{member.name}{member.linkname}".isascii() else tarfile.PAX_FORMAT
+    if f"{member.name}{member.linkname}".isascii():
+        with contextlib.suppress(ValueError):
+            return member.tobuf(tarfile.USTAR_FORMAT)
+    return member.tobuf(tarfile.PAX_FORMAT)
 
 
 def _files(capture: Capture) -> Iterable[tuple[str, str]]:
