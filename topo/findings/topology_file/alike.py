@@ -12,12 +12,12 @@ MODEL = ("vendor", "device", "subsystem_vendor", "subsystem_device")
 
 
 class Odd(NamedTuple):
-    """An element with less than `count` of the `of` elements of its model have."""
+    """An element with less than `many` of the `of` elements of its model have."""
 
     element: PlacedElement
     value: int
     usual: int
-    count: int
+    many: int
     of: int
 
 

@@ -18,7 +18,7 @@ from railgauge.topo.xml.placed_element import PlacedElement
 
 def _check(file: Machine) -> Iterator[Finding]:
     for one in odd(file.topology.placed("gpu"), "gdr") if file.beside is None else ():
-        message = f"gdr is {one.value}; {one.count} of {one.of} GPUs of the model have {one.usual}"
+        message = f"gdr is {one.value}; {one.many} of {one.of} GPUs of the model have {one.usual}"
         yield RULE.at(one.element, Level.WARN, message, effect=_effect("gdr", one.value, one.usual), attribute="gdr")
     real = {gpu.key[1]: gpu for gpu in on_machine(file, "gpu")}
     untold = {gpu.bus_id for gpu in file.facts.gpus if gpu.gdr is None} if file.facts else set()

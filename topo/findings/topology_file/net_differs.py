@@ -49,7 +49,7 @@ def _among(file: Machine) -> Iterator[Finding]:
             if key == "speed" and one.value <= 0:
                 continue  # net_speed_unknown.py
             planned = f"NCCL plans with {bandwidth.net(one.value):g} GB/s instead of {bandwidth.net(one.usual):g} GB/s"
-            message = f"{key} is {one.value}; {one.count} of {one.of} NICs of the model have {one.usual}"
+            message = f"{key} is {one.value}; {one.many} of {one.of} NICs of the model have {one.usual}"
             effect = planned if key == "speed" else GDR[0]
             yield RULE.at(
                 one.element, Level.WARN, message, subject=one.element.get("name"), effect=effect, attribute=key

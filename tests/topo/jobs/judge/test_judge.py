@@ -311,6 +311,14 @@ def test_in_place_that_is_slower_is_found(good):
     assert "in-place-differs" not in levels(judge(changed(table), machine))
 
 
+@pytest.mark.parametrize(("share", "level"), [(0.9, Level.PASS), (0.6, Level.UNKNOWN), (0.2, Level.FAIL)])
+def test_small_sizes_alone_are_latency(good, share, level):
+    machine, curve, _ = good
+    small = {size: share * by / 0.95 for size, by in curve.items() if size < 1 << 20}
+    found = judge(table_of(small, machine, 1, Collective.ALL_REDUCE), machine).findings
+    assert [(one.id, one.level) for one in found] == [("number-low", level)]
+
+
 def test_wrong_results_fail(good):
     machine, _, table = good
     assert levels(judge(changed(table, wrong=3), machine))["wrong-results"] is Level.FAIL
