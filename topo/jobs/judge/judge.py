@@ -28,7 +28,7 @@ CLEAR = 0.87
 """From here on no cause is looked for: healthy InfiniBand and RoCE that is published is not below."""
 HALF = 0.5
 """The share that most sizes from 1 MiB on have to reach where only the largest are good."""
-CHOSEN = ("NCCL_CTA_POLICY",)
+CHOSEN = ("NCCL_CTA_POLICY", "NCCL_SYM_CE_THRESHOLD")
 """Settings that say what ran: the forecast assumes them, they are no fault."""
 ABOVE = 1.1
 """Times the bound that no measurement of this machine reaches: clocks and packets allow a few per cent."""
