@@ -71,7 +71,7 @@ def test_the_policy_as_nccl_reads_it(policy, zero):
 
 
 @pytest.mark.parametrize(
-    ("threshold", "said"), [("1048576", "more than 1 Mi"), ("1000", "more than 1,000"), ("junk", "")]
+    ("threshold", "said"), [("1048576", "more than 1 Mi"), ("1000", "more than 1,000"), ("16777216", "")]
 )
 def test_the_size_from_which_blackwell_copies_is_a_setting(threshold, said):
     steering = read_steering({"NCCL_SYM_CE_THRESHOLD": threshold})

@@ -11,7 +11,7 @@ from railgauge.topo.xml.placed_element import PlacedElement
 MODEL = ("vendor", "device", "subsystem_vendor", "subsystem_device")
 
 
-class Odd(NamedTuple):
+class Below(NamedTuple):
     """An element with less than `many` of the `of` elements of its model have."""
 
     element: PlacedElement
@@ -26,7 +26,7 @@ def model(pci: Element | PlacedElement) -> tuple[str | None, ...]:
     return tuple(map(pci.get, MODEL))
 
 
-def odd(elements: Iterable[PlacedElement], key: str) -> Iterator[Odd]:
+def odd(elements: Iterable[PlacedElement], key: str) -> Iterator[Below]:
     """Those in a <pci> whose number in an attribute is below that of more than half of their model."""
     models: dict[tuple[str | None, ...], list[tuple[PlacedElement, int]]] = defaultdict(list)
     for one in elements:
@@ -37,4 +37,4 @@ def odd(elements: Iterable[PlacedElement], key: str) -> Iterator[Odd]:
         (usual, count), *_ = Counter(value for _, value in same).most_common(1)
         for one, value in same if 2 * count > len(same) else ():
             if value < usual:
-                yield Odd(one, value, usual, count, len(same))
+                yield Below(one, value, usual, count, len(same))

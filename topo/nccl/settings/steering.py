@@ -31,7 +31,7 @@ MEANING = levels.MEANING | {
     "NCCL_PAT_ENABLE": "0: no PAT; 1: PAT; 2: PAT with one rank a node",
     "NCCL_MNNVL_ENABLE": "0: nodes of one NVLink domain are several; else one",
     "NCCL_CTA_POLICY": "ZERO or 2: copy engines move what symmetric windows hold, where they can (NCCL 2.28 on)",
-    "NCCL_SYM_CE_THRESHOLD": "elements of a rank above which Blackwell's copy engines take an all_gather (NCCL 2.29 on)",
+    "NCCL_SYM_CE_THRESHOLD": "elements of a rank above which copy engines of Blackwell take an all_gather (2.29 on)",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
     "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
 }
