@@ -24,8 +24,6 @@ OF_NODES: Release = (2, 30, 7)
 MOVED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER)
 MOVED_BETWEEN_NODES = (Collective.ALL_GATHER, Collective.ALL_TO_ALL)
 BLACKWELL = 100
-MOST_ELEMENTS = 8 << 20
-"""Of a rank, by kernels on Blackwell: the default of NCCL_SYM_CE_THRESHOLD."""
 
 
 def why(plan: NodePlan, collective: Collective, size: int) -> str:
@@ -36,8 +34,10 @@ def why(plan: NodePlan, collective: Collective, size: int) -> str:
         return "NCCL_CTA_POLICY=ZERO, -x 2 of nccl-tests"
     elements = size // plan.ranks // DTYPE_BYTES.get(plan.datatype, 1)
     unasked = collective is Collective.ALL_GATHER and plan.release >= UNASKED and plan.nodes == 1
-    if unasked and plan.sms[0] >= BLACKWELL and plan.linked and elements > MOST_ELEMENTS:
-        return f"NCCL 2.29 on, Blackwell, more than {MOST_ELEMENTS >> 20} Mi elements a rank"
+    if unasked and plan.sms[0] >= BLACKWELL and plan.linked and elements > plan.steering.copied_from:
+        most = plan.steering.copied_from
+        number = f"{most >> 20} Mi" if most % (1 << 20) == 0 else f"{most:,}"
+        return f"NCCL 2.29 on, Blackwell, more than {number} elements a rank"
     return ""
 
 

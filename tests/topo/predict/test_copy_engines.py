@@ -68,3 +68,14 @@ def test_nccl_takes_them(name, nodes, options, collective, size, found):
 )
 def test_the_policy_as_nccl_reads_it(policy, zero):
     assert read_steering({"NCCL_CTA_POLICY": policy}).zero_cta is zero
+
+
+@pytest.mark.parametrize(
+    ("threshold", "said"), [("1048576", "more than 1 Mi"), ("1000", "more than 1,000"), ("16777216", "")]
+)
+def test_the_size_from_which_blackwell_copies_is_a_setting(threshold, said):
+    steering = read_steering({"NCCL_SYM_CE_THRESHOLD": threshold})
+    there = replace(where("@gb200-tray", asked=False, release=(2, 29, 2)), steering=steering)
+    why = copy_engines.why(there, GATHER, 32 << 20)  # 2 Mi elements of each of 4 ranks
+    assert said in why
+    assert bool(why) is bool(said)

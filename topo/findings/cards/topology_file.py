@@ -204,7 +204,10 @@ LINK_SPEED_UNKNOWN = Card(
     id="link-speed-unknown",
     title="NCCL counts a link speed as Gen3",
     levels=(INFO, WARN),
-    about="NCCL knows link speeds as texts; any other text counts as PCIe Gen3.",
+    about=(
+        "NCCL knows link speeds as texts; any other text counts as PCIe Gen3: too slow where others of the model are "
+        "faster."
+    ),
     remedy="write it as sysfs does: 2.5, 5.0, 8.0, 16.0, 32.0 or 64.0 GT/s PCIe",
 )
 LINK_WIDTH_UNKNOWN = Card(
@@ -265,9 +268,12 @@ GPU_NUMBERING = Card(
 )
 GPU_DIFFERS = Card(
     id="gpu-differs",
-    title="A GPU differs from the machine's",
+    title="A GPU differs from the machine's, or from most of its model",
     levels=(WARN,),
-    about="NCCL finds a GPU by its bus id, and then the file overrides the machine, attribute by attribute.",
+    about=(
+        "NCCL finds a GPU by its bus id, and then the file overrides the machine, attribute by attribute. Without a "
+        "machine to compare with, a GPU without GPUDirect RDMA (gdr) is found beside others of the model that have it."
+    ),
     remedy="leave sm, dev and gdr out, so that NCCL asks NVML and CUDA",
 )
 NET_DUPLICATE = Card(
@@ -289,11 +295,12 @@ NET_SPEED_UNKNOWN = Card(
 )
 NET_DIFFERS = Card(
     id="net-differs",
-    title="A NIC differs from the machine's",
+    title="A NIC differs from the machine's, or from most of its model",
     levels=(INFO, WARN, UNKNOWN),
     about=(
         "NCCL finds a NIC by its name, and then the file overrides the machine, attribute by attribute. It leaves out "
-        "NICs that its plugin does not list."
+        "NICs that its plugin does not list. Without a machine to compare with, a NIC that is slower than most of its "
+        "model, or lacks their GPUDirect RDMA (gdr), is found."
     ),
     remedy=(
         "leave speed, gdr, port and guid out, so that NCCL asks its plugin; use the names in /sys/class/infiniband; "

@@ -16,8 +16,10 @@ def _check(machine: Machine) -> Iterator[Finding]:
     devices = [*gpus(machine), *nics(machine)]
     without = [one.bus_id for one in devices if one.numa is None]
     nodes = [node.id for node in machine.topology.numa if node.cpus]
-    whole = machine.facts is not None and machine.facts.host.virtual is False  # a VM is shown none by design
-    if without and len(nodes) > 1 and (whole or len(without) < len(devices)):
+    if len(nodes) > 1 and len(without) == len(devices) and _is_bare_metal(machine):
+        message = f"no GPU or NIC has a NUMA node (numa_node is -1), and the host has {len(nodes)}"
+        yield RULE.finding(Level.WARN, machine.host, message, effect=RULE.card.effect, devices=without)
+    elif len(nodes) > 1 and 0 < len(without) < len(devices):
         yield RULE.finding(
             Level.WARN,
             ", ".join(without),
@@ -30,6 +32,11 @@ def _check(machine: Machine) -> Iterator[Finding]:
         if len(above) == 1 and None not in above and one.numa not in (None, *above):
             message = f"{one.bus_id} is on NUMA{one.numa}, and the ports above it are on NUMA{above.pop()}"
             yield RULE.finding(Level.WARN, one.bus_id, message, effect=RULE.card.effect, numa=one.numa)
+
+
+def _is_bare_metal(machine: Machine) -> bool:
+    """A VM is shown no NUMA nodes by design."""
+    return machine.facts is not None and machine.facts.host.virtual is False
 
 
 RULE = Rule(card=NUMA_NODE_MISSING, needs=(Need.MACHINE, Need.PCI), concerns=has_gpus, check=_check)

@@ -54,7 +54,7 @@ def ports_between(machine: Machine) -> dict[str, tuple[str, str]]:
 
 
 def rails(machine: Machine) -> set[str]:
-    """The bus ids of RDMA NICs that share a PCI switch with a GPU: those of one machine are built to be alike."""
+    """The bus ids of RDMA NICs that share a PCI switch with a GPU: those of one machine are built the same."""
     return {nic.bus_id for nic in nics(machine) if any(below_one_switch(gpu, nic) for gpu in gpus(machine))}
 
 

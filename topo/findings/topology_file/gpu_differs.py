@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU whose sm, dev or gdr in the file differs from the machine: NCCL asks NVML only for what the file lacks."""
+"""A GPU whose sm, dev or gdr in the file differs from the machine: NCCL asks NVML only for what the file lacks.
+Without a machine, one that has no GPUDirect RDMA where most of its model have.
+"""
 
 from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import GPU_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.alike import odd
 from railgauge.topo.findings.topology_file.nvlinks import gpus
 from railgauge.topo.findings.topology_file.present import on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
@@ -14,6 +17,9 @@ from railgauge.topo.xml.placed_element import PlacedElement
 
 
 def _check(file: Machine) -> Iterator[Finding]:
+    for one in odd(file.topology.placed("gpu"), "gdr") if file.beside is None else ():
+        message = f"gdr is {one.value}; {one.many} of {one.of} GPUs of the model have {one.usual}"
+        yield RULE.at(one.element, Level.WARN, message, effect=_effect("gdr", one.value, one.usual), attribute="gdr")
     real = {gpu.key[1]: gpu for gpu in on_machine(file, "gpu")}
     untold = {gpu.bus_id for gpu in file.facts.gpus if gpu.gdr is None} if file.facts else set()
     for key, gpu in gpus(file).items():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.cards.topology_file import LINK_SPEED_UNKNOWN
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.alike import model
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
@@ -34,11 +35,14 @@ def _check(file: Machine) -> Iterator[Finding]:
         else:
             yield _misspelled(pci, speed, wanted)
     if unreadable:
+        twins = {model(pci) for pci in file.topology.placed("pci") if gb_per_s(pci) > gb_per_s(unreadable[0])}
+        slower = any(pci.get("device") and model(pci) in twins for pci in unreadable)
         values = sorted({pci.get("link_speed") or "" for pci in unreadable})
         yield RULE.at(
             unreadable[0],
-            Level.INFO,
-            f"{len(unreadable)} links without a speed ({', '.join(map(repr, values))}), counted as Gen3",
+            Level.WARN if slower else Level.INFO,
+            f"{len(unreadable)} links without a speed ({', '.join(map(repr, values))}), counted as Gen3"
+            + ("; others of the model are faster" if slower else ""),
             effect=f"{gb_per_s(unreadable[0]):g} GB/s for {text(unreadable[0])}",
             values=values,
             lines=[pci.line for pci in unreadable],

@@ -2,13 +2,15 @@
 """A NIC whose speed, gdr, port or guid in the file differs from the machine, or whose name the machine lacks.
 
 NCCL finds NICs by name and leaves those out that its plugin does not list; of the others the file wins, attribute by
-attribute, but for dev (`ncclTopoPopulateNics`). port and guid only show which NICs share a link.
+attribute, but for dev (`ncclTopoPopulateNics`). port and guid only show which NICs share a link. Without a machine,
+a NIC that is slower than most of its model, or has no GPUDirect RDMA where they have.
 """
 
 from collections.abc import Iterator, Sequence
 
 from railgauge.topo.findings.cards.topology_file import NET_DIFFERS
 from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.alike import odd
 from railgauge.topo.findings.topology_file.present import nics_there, on_machine
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
 from railgauge.topo.machine import Machine
@@ -26,6 +28,7 @@ GDR = {
 
 def _check(file: Machine) -> Iterator[Finding]:
     if file.beside is None:
+        yield from _among(file)
         return
     named = [net for net in file.topology.placed("net") if net.get("name")]
     real = _told(file.beside, file)
@@ -37,6 +40,20 @@ def _check(file: Machine) -> Iterator[Finding]:
     yield from _speeds(pairs)
     yield from _gdr(pairs)
     yield from _wires(pairs)
+
+
+def _among(file: Machine) -> Iterator[Finding]:
+    nets = [net for net in file.topology.placed("net") if net.get("name")]
+    for key in ("speed", "gdr"):
+        for one in odd(nets, key):
+            if key == "speed" and one.value <= 0:
+                continue  # net_speed_unknown.py
+            planned = f"NCCL plans with {bandwidth.net(one.value):g} GB/s instead of {bandwidth.net(one.usual):g} GB/s"
+            message = f"{key} is {one.value}; {one.many} of {one.of} NICs of the model have {one.usual}"
+            effect = planned if key == "speed" else GDR[0]
+            yield RULE.at(
+                one.element, Level.WARN, message, subject=one.element.get("name"), effect=effect, attribute=key
+            )
 
 
 def _told(machine: Machine, file: Machine) -> dict[str | None, PlacedElement]:

@@ -7,7 +7,7 @@ from railgauge.topo.errors import Error
 from railgauge.topo.findings.cards.measured import DIP_AT_SIZE, NUMBER_LOW, PLATEAU_EARLY, UNIT_MISTAKEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.judge.causes import FittingCause, clearly_fitting, fitting
-from railgauge.topo.jobs.judge.curve import Sized, large, measured, reached
+from railgauge.topo.jobs.judge.curve import LARGE, Sized, large, measured, reached
 from railgauge.topo.jobs.judge.departures import collapse, dips, plateau
 from railgauge.topo.jobs.judge.devices import judge_devices, of_devices
 from railgauge.topo.jobs.judge.forecasts import Forecasts
@@ -28,7 +28,7 @@ CLEAR = 0.87
 """From here on no cause is looked for: healthy InfiniBand and RoCE that is published is not below."""
 HALF = 0.5
 """The share that most sizes from 1 MiB on have to reach where only the largest are good."""
-CHOSEN = ("NCCL_CTA_POLICY",)
+CHOSEN = ("NCCL_CTA_POLICY", "NCCL_SYM_CE_THRESHOLD")
 """Settings that say what ran: the forecast assumes them, they are no fault."""
 ABOVE = 1.1
 """Times the bound that no measurement of this machine reaches: clocks and packets allow a few per cent."""
@@ -164,6 +164,11 @@ def _number(
         return NUMBER_LOW.finding(Level.UNKNOWN, subject(table), message, evidence=evidence)
     level = Level.PASS if share >= GOOD and not causes else Level.WARN if share >= AWFUL else Level.FAIL
     message = f"{now:.4g} GB/s busbw up to {size}, {share:.0%} of the forecast of {top:.4g} GB/s{network}"
+    if level is Level.WARN and curve[-1].size < LARGE:
+        message += (
+            f"; sizes below {size_text(LARGE)} show latency, which forecasts miss by as much: measure larger ones"
+        )
+        return NUMBER_LOW.finding(Level.UNKNOWN, subject(table), message, evidence=evidence)
     before = [one for one in large(curve) if one.gb_per_s < HALF * forecast[one.size]]
     if level is Level.PASS and 2 * len(before) > len(large(curve)):
         level = Level.WARN

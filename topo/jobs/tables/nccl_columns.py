@@ -87,7 +87,7 @@ class Begun(NamedTuple):
     """A row, or the beginning of one that another line cut into: size, count, and what came behind them so far."""
 
     size: int
-    count: int
+    elements: int
     values: tuple[str, ...]
 
 
@@ -136,7 +136,7 @@ def row_of(begun: Begun, columns: Columns, *, in_place_alone: bool = False) -> T
         dtype=named.get("type", ""),
         redop=named.get("redop", named.get("op", "")),
         root=int(root) if root else None,
-        count=begun.count,
+        count=begun.elements,
     )
 
 

@@ -3,7 +3,8 @@
 
 NCCL's parameters: NCCL_CROSS_NIC (`ncclParamCrossNic`), NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS with their older
 names (`ncclMinNchannels`, `ncclMaxNchannels` of src/graph/connect.cc, 2.30), NCCL_NVLS_ENABLE, NCCL_COLLNET_ENABLE and
-NCCL_PAT_ENABLE, which steer the choice of an algorithm, NCCL_MNNVL_ENABLE, and NCCL_CTA_POLICY.
+NCCL_PAT_ENABLE, which steer the choice of an algorithm, NCCL_MNNVL_ENABLE, and for copy engines NCCL_CTA_POLICY and
+NCCL_SYM_CE_THRESHOLD (`ncclParamSymCeThreshold` of src/enqueue.cc, 2.29.2 on).
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from railgauge.topo.values.near import did_you_mean
 NCCL_CHANNELS = 64  # MAXCHANNELS
 CROSS_IF_BETTER = 2
 PAT_IF_ALONE = 2
+COPIED_FROM = 8 << 20  # elements of a rank, the default of NCCL_SYM_CE_THRESHOLD
 MEANING = levels.MEANING | {
     "NCCL_CROSS_NIC": "0: a ring leaves by the NIC it enters by; 1: by any; 2: by another if that is better",
     "NCCL_MIN_NCHANNELS": "the minimum number of channels",
@@ -29,6 +31,7 @@ MEANING = levels.MEANING | {
     "NCCL_PAT_ENABLE": "0: no PAT; 1: PAT; 2: PAT with one rank a node",
     "NCCL_MNNVL_ENABLE": "0: nodes of one NVLink domain are several; else one",
     "NCCL_CTA_POLICY": "ZERO or 2: copy engines move what symmetric windows hold, where they can (NCCL 2.28 on)",
+    "NCCL_SYM_CE_THRESHOLD": "elements of a rank above which copy engines of Blackwell take an all_gather (2.29 on)",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
     "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
 }
@@ -41,6 +44,7 @@ class Steering:
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
     nvls, collnet, mnnvl: whether NVLink multicast, a network that reduces, and NVLinks between nodes may be used. pat:
     0, 1 or 2 as in MEANING. zero_cta: whether copy engines are to move data instead of thread blocks.
+    copied_from: elements of a rank above which they do so unasked.
     """
 
     levels: Levels = field(default_factory=Levels)
@@ -52,6 +56,7 @@ class Steering:
     pat: int = PAT_IF_ALONE
     mnnvl: bool = True
     zero_cta: bool = False
+    copied_from: int = COPIED_FROM
 
 
 def read_steering(settings: Mapping[str, str]) -> Steering:
@@ -68,6 +73,7 @@ def read_steering(settings: Mapping[str, str]) -> Steering:
         pat=parameter(settings, "NCCL_PAT_ENABLE", PAT_IF_ALONE),
         mnnvl=parameter(settings, "NCCL_MNNVL_ENABLE", 1) != 0,
         zero_cta=_zero_cta(settings.get("NCCL_CTA_POLICY", "")),
+        copied_from=parameter(settings, "NCCL_SYM_CE_THRESHOLD", COPIED_FROM),
     )
 
 

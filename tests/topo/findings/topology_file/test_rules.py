@@ -6,6 +6,8 @@ from tests.topo.findings.topology_file.topology_text import HEALTHY, changed, fi
 
 from railgauge.topo.findings.topology_file.rules import RULES
 from railgauge.topo.findings.topology_file.topo_file_faulty import RULE as FAULTY
+from railgauge.topo.machine import load_machine
+from railgauge.topo.xml.topology_file import dumps
 
 GPU0 = '<pci busid="0000:11:00.0" class="0x030200"'
 GPU1 = '<pci busid="0000:81:00.0" class="0x030200"'
@@ -47,7 +49,8 @@ CASES = {
     "no-space": ("link-speed-unknown", "WARN", 4, "instead of 24", gpu0("16.0 GT/s")),
     "gen6": ("link-speed-unknown", "WARN", 4, "12 GB/s instead of 96", gpu0("64 GT/s")),
     "gen3": ("link-speed-unknown", "INFO", 4, "counts Gen3", gpu0("8.0 GT/s")),
-    "speedless": ("link-speed-unknown", "INFO", 4, "12 GB/s", gpu0("Unknown")),
+    "speedless": ("link-speed-unknown", "WARN", 4, "12 GB/s", gpu0("Unknown")),
+    "speedless alone": ("link-speed-unknown", "INFO", 9, "12 GB/s", [(AT_NIC0, AT_NIC0.replace("32.0 GT/s PCIe", ""))]),
     "x0": ("link-width-unknown", "INFO", 9, "1 links without a width, counted as 16 lanes", nic0("0")),
     "x17": ("link-width-unknown", "WARN", 9, "not a PCIe width", nic0("17")),
     "narrow": ("pcie-link-degraded", "FAIL", 9, "50 -> 24 GB/s", nic0("8")),
@@ -202,3 +205,20 @@ def test_flat_virtual_machine_is_told_from_a_small_real_one(tmp_path, numa, widt
 def test_one_device_is_not_compared_with_others_of_its_model(tmp_path):
     slow = changed((AT_GPU0, AT_GPU0.replace("32.0", "16.0")))
     assert findings(tmp_path, slow) == ()  # two GPUs, two speeds: neither is usual
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ('speed="400000"', 'speed="200000"', ("net-differs", "mlx5_0", "7 of 8 NICs of the model have 400000")),
+        ('maxconn="131072" gdr="1"', 'gdr="0"', ("net-differs", "mlx5_0", "7 of 8 NICs of the model have 1")),
+        ('rank="0" gdr="1"', 'gdr="0"', ("gpu-differs", "0000:1b:00.0", "7 of 8 GPUs of the model have 1")),
+        ('gdr="1"', 'gdr="1"', None),  # storage NICs at 200 Gb/s are another model
+    ],
+)
+def test_one_that_has_less_than_most_of_its_model_is_found_without_a_machine(tmp_path, old, new, found):
+    text = dumps(load_machine("@dgx-h100").topology)
+    assert old in text
+    warned = [one for one in findings(tmp_path, text.replace(old, new, 1)) if one.level == "WARN"]
+    assert [(one.id, one.subject) for one in warned] == ([found[:2]] if found else [])
+    assert not found or found[2] in warned[0].message
