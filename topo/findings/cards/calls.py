@@ -89,6 +89,12 @@ CUDA_START_FAILED = Card(
             "the library of the GPU's driver is not found or incomplete (WSL keeps libcuda in /usr/lib/wsl/lib)",
         ),
         Pattern(
+            r"Failed to initialize NVML: \S",
+            FAIL,
+            "NVIDIA's driver does not answer its tools: it is not loaded, or on WSL not the one of Windows",
+            general=1,
+        ),
+        Pattern(
             r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
             r"|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
             r"|rocm_smi|hsa_system_get_info",

@@ -180,6 +180,12 @@ MPI_NETWORK_MISSING = Card(
             follows=True,
         ),
         Pattern(
+            r"OFI EP enable failed",
+            FAIL,
+            "MPI cannot open an endpoint of libfabric: another job or process of the node has its address or its "
+            "place on the NIC",
+        ),
+        Pattern(
             r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
             FAIL,
             "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",

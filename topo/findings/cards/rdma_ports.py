@@ -152,6 +152,12 @@ GID_INDEX_INVALID = Card(
     shared_with=("rail-unreachable",),
     patterns=(
         Pattern(
+            r"GID table change|GID_CHANGE",
+            WARN,
+            "the addresses of a NIC changed while the job ran: connections by a GID that went break, and end with "
+            "status 12",
+        ),
+        Pattern(
             r"[Nn]o suitable GID found|GID index \d+ on \S+ has no associated network device|RoCE v2 GID not found",
             FAIL,
             "a program finds no GID that it can use, or was given an index whose entry has no interface here: another "

@@ -47,7 +47,7 @@ UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in t
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
     PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
-    RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id,),
+    RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id, GID_INDEX_INVALID.id),
     PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
@@ -161,10 +161,11 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
         elif seen.entry.pattern.follows:
             yield _consequence(seen, cause)
         else:
-            level = _level(log, seen, causes)
+            after = [one for one in sightings if _own_cause(one, known, None) == _as_cause(seen)]
+            level = _worst(_level(log, seen, causes), after)
             more = _meeting(log) if seen.entry.card is PORTS_BLOCKED else ""
             if seen is first:
-                more, level = more + order, _worst(level, sightings)
+                more, level = more + order, _worst(level, [one for one in sightings if one.entry.pattern.follows])
             yield _finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
         yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
@@ -224,10 +225,9 @@ def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
     return Level.INFO if innocent or unneeded else seen.entry.pattern.level
 
 
-def _worst(level: Level, sightings: Sequence[Sighting]) -> Level:
+def _worst(level: Level, after: Sequence[Sighting]) -> Level:
     """The level of a cause: that of what follows from it, if this is worse."""
-    follow = [seen.entry.pattern.level for seen in sightings if seen.entry.pattern.follows]
-    return max((level, *follow), key=ORDER.index)
+    return max((level, *(seen.entry.pattern.level for seen in after)), key=ORDER.index)
 
 
 def _meeting(log: Log) -> str:

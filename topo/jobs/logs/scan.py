@@ -52,7 +52,7 @@ WORDS = (
     # of MPI, UCX and libfabric
     b"|process identifier|TCP connection|cannot connect|Transport retry|<warn>|<critical>|prov_err|empty list"
     b"|eligible prov|No plugin|FI_OPT|libfabric:|selected pml|ted component|OFI |find_provider|no usable"
-    b"|active messages|is not available|INIT has|in internal_Init|MPI_ABORT|UCX |nvalid gid|create ah"
+    b"|active messages|is not available|INIT has|in internal_Init|MPI_ABORT|UCX |nvalid gid|able change|create ah"
     b"|non-zero status|ib_mlx5_log|mpletion with|Failed status"
     b"|(): |double free|smashing|corrupted |SIGSEGV|create QP|Couldn't get|Couldn't create|no GPUs found|CUDA runtime"
     # of launchers, schedulers and the system
