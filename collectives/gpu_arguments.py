@@ -33,6 +33,8 @@ def reduction_of(what: Collective, op: Operator, kind: ElementKind) -> int:
         return int(Redop.SUM)
     if isinstance(op, (PreMulSum, Bitwise)):
         raise UsageError(f"{what}: {op!r} is for host memory")
+    if op not in tuple(Redop):
+        raise UsageError(f"{what}: op {op!r:.40}: expected a Redop")
     if kind is ElementKind.BOOL and op != Redop.AVG:
         return int(OF_BOOLS.get(Redop(op), op))
     if kind is ElementKind.NUMBER or (kind is ElementKind.COMPLEX and op in (Redop.SUM, Redop.AVG)):
