@@ -13,7 +13,7 @@ from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.divided import Divided
-from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of, run_at_once
 from railgauge.collectives.gpu_blocks import most_blocks
@@ -33,7 +33,7 @@ from railgauge.collectives.gpu_way import (
     vias_of,
 )
 from railgauge.collectives.gpu_work import GpuWork
-from railgauge.collectives.operation import NUMBERS, WHOLE
+from railgauge.collectives.operation import NUMBERS, REDUCING, WHOLE
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.subgroups import Part, Subgroups
 from railgauge.collectives.work import Making, WorkQueue
@@ -340,9 +340,12 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
             count //= self.size
         check_arrays(what, from_, to, count, root, rank=self.rank, size=self.size)
         self.running(self._engine.check)
-        way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
-        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), reduction, root, stream, way)
+        operation = collective, from_.pointer, to.pointer, count, int(dtype)
+        if isinstance(op, PreMulSum) and what in REDUCING:
+            self._engine.run_scaled(*operation, op.factor, root, stream)
+        else:
+            self._engine.run(*operation, reduction, root, stream, self._way(what, count, dtype))
         return self._put_work(destination, stream) if async_op else destination
 
     def _call_v(

@@ -240,6 +240,17 @@ void bind_gpu(nb::module_& m) {
           },
           "source"_a, "to"_a, "destination"_a, "from_"_a, "dtype"_a, "stream"_a)
       .def(
+          "run_scaled",
+          [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
+             std::size_t count, int dtype, double factor, int root, std::uintptr_t stream) {
+            const Operation operation =
+                read_operation(collective, source, destination, count, dtype, 0, root);
+            nb::gil_scoped_release release;
+            engine.run_scaled(operation, factor, reinterpret_cast<cuda::Stream>(stream));
+          },
+          "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "factor"_a, "root"_a,
+          "stream"_a, "A sum of elements that are multiplied first.")
+      .def(
           "run_messages",
           [](Engine& engine,
              const std::vector<std::tuple<bool, int, std::uintptr_t, std::size_t>>& messages,

@@ -284,6 +284,9 @@ class GpuEngine:
 
     def run_parts(self, source: int, to: Sequence[int], destination: int, from_: Sequence[int], dtype: int, stream: int) -> None: ...
 
+    def run_scaled(self, collective: int, source: int, destination: int, count: int, dtype: int, factor: float, root: int, stream: int) -> None:
+        """A sum of elements that are multiplied first."""
+
     def run_messages(self, messages: Sequence[tuple[bool, int, int, int]], stream: int) -> None:
         """
         Sends (True) and receives, all at once: each with its peer, address and bytes.
