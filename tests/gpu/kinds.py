@@ -26,7 +26,7 @@ def body(bootstrap: Bootstrap) -> None:
         (Redop.MIN, bools[0] & bools[1]),
     ):
         on.all_reduce(array := bools[rank].copy(), array, op)
-        assert array.tolist() == wanted.tolist()
+        assert array.tobytes() == wanted.tobytes()  # a byte of 2 would be true as well
     for one in complexes:
         for op, factor in ((Redop.SUM, 3), (Redop.AVG, 1.5)):
             on.all_reduce(array := one * (rank + 1), array, op)
