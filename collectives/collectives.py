@@ -19,8 +19,8 @@ class Collectives(ABC):
 
     Arrays are C-contiguous, in host memory, of anything that exports the buffer protocol or DLPack, and of one type on
     all ranks; how many elements a collective moves follows from their sizes. Bools take all operators but avg: sums are
-    `or`, products `and`. Complex numbers take sum, avg and, in host memory, a `PreMulSum`. Integers of 16 bits are
-    reduced in host memory alone. Each method returns its
+    `or`, products `and`. Complex numbers take sum, avg and a `PreMulSum`. Integers of 16 bits are reduced in host
+    memory alone. Each method returns its
     destination, or with `async_op` at once a Work whose `wait()` does, and raises
 
         UsageError: arrays of the wrong size or type, not contiguous, read-only, or overlapping otherwise than in place.
@@ -36,8 +36,8 @@ class Collectives(ABC):
         Args:
             source: n elements.
             destination: n elements; without it, `source` itself.
-            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero); in host memory
-                also `Bitwise` operators of integers, and a `PreMulSum`.
+            op: sum, prod, min, max, avg (the sum divided by the ranks; integers round toward zero), or a `PreMulSum`;
+                in host memory also `Bitwise` operators of integers.
             async_op: return a Work.
         """
         into = source if destination is None else destination

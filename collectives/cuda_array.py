@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype
 from railgauge.topo.errors import UsageError
 
@@ -24,6 +25,7 @@ BY_TYPESTR = {
     "u8": Dtype.UINT64,
 }
 """Type strings of NumPy's array interface, without their byte order."""
+DTYPES = tuple(Dtype)
 BY_NAME = {"bfloat16": Dtype.BFLOAT16, "float8_e4m3fn": Dtype.F8E4M3, "float8_e5m2": Dtype.F8E5M2}
 """Types for which the interface has no string, as PyTorch and ml_dtypes name them."""
 
@@ -60,6 +62,8 @@ class CudaArray:
     count: int
     dtype: Dtype
     kind: ElementKind = ElementKind.NUMBER
+    device: int | None = None
+    """CUDA's number of the GPU; None: its library does not say."""
 
     @property
     def numbers(self) -> int:
@@ -77,32 +81,43 @@ def is_on_gpu(array: Any) -> bool:
     return getattr(array, "is_cuda", False) is True or hasattr(array, "__cuda_array_interface__")
 
 
-def cuda_array(array: Any) -> CudaArray:
-    """Read where an array lies.
+def cuda_array(array: Any, device: int | None = None) -> CudaArray:
+    """Read where an array lies; `device`: CUDA's number of the GPU on which it has to.
 
     Raises:
-        UsageError: not on a GPU, not contiguous, or of a type that no collective supports.
+        UsageError: not on that GPU, not contiguous, or of a type that no collective supports.
     """
+    read = _read(array)
+    if device is not None and read.device not in (None, device):
+        raise UsageError(f"an array on GPU {read.device}: this communicator's is GPU {device}")
+    return read
+
+
+def _read(array: Any) -> CudaArray:
+    if told := native.read_gpu_tensor(array):
+        return CudaArray(told[0], told[1], DTYPES[told[2]], device=told[3])
     if not is_on_gpu(array):
         raise UsageError(f"{type(array).__name__}: not an array in the memory of a GPU")
     if getattr(array, "is_cuda", False) is True:  # PyTorch, whose interface lacks some types and refuses some tensors
         return _torch(array)
-    told = array.__cuda_array_interface__
-    text = told["typestr"][1:]
+    shown = array.__cuda_array_interface__
+    text = shown["typestr"][1:]
     dtype, kind = BY_NAME.get(str(getattr(array, "dtype", ""))) or BY_TYPESTR.get(text), ElementKind.NUMBER
     if dtype is None:
         dtype, kind = OTHER_KINDS.get(text, (None, kind))
     if dtype is None:
-        raise UsageError(f"an array of type {told['typestr']}: no collective supports it")
+        raise UsageError(f"an array of type {shown['typestr']}: no collective supports it")
     numbers = 2 if kind is ElementKind.COMPLEX else 1
-    strides = told.get("strides")
-    if strides is not None and tuple(strides) != _strides(told["shape"], dtype.bytes * numbers):
+    strides = shown.get("strides")
+    if strides is not None and tuple(strides) != _strides(shown["shape"], dtype.bytes * numbers):
         raise UsageError("an array that is not contiguous: copy it first")
-    return CudaArray(told["data"][0], math.prod(told["shape"]) * numbers, dtype, kind)
+    return CudaArray(shown["data"][0], math.prod(shown["shape"]) * numbers, dtype, kind)
 
 
 def current_stream(array: Any) -> int:
     """The stream that an array's library uses on this thread, CUDA's handle; 0, the default stream, if unknown."""
+    if (stream := native.stream_of_gpu_tensor(array)) is not None:
+        return stream
     if getattr(array, "is_cuda", False) is True:
         return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
     if type(array).__module__.startswith("cupy"):
@@ -120,7 +135,9 @@ def _torch(tensor: Any) -> CudaArray:
         raise UsageError(f"a tensor of {tensor.dtype}: no collective supports it")
     if not tensor.is_contiguous():
         raise UsageError("a tensor that is not contiguous: call .contiguous() first")
-    return CudaArray(tensor.data_ptr(), tensor.numel() * (2 if kind is ElementKind.COMPLEX else 1), dtype, kind)
+    return CudaArray(
+        tensor.data_ptr(), tensor.numel() * (2 if kind is ElementKind.COMPLEX else 1), dtype, kind, tensor.device.index
+    )
 
 
 BY_LABEL = {dtype.label: dtype for dtype in Dtype}

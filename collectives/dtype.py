@@ -80,7 +80,7 @@ class Bitwise(enum.IntEnum):
 @dataclass(frozen=True, slots=True)
 class PreMulSum:
     """The operator that adds each rank's elements times its own factor, as ncclRedOpCreatePreMulSum makes it: the
-    products are rounded to the element type first. In host memory alone; of integers the factor is one too.
+    products are rounded to the element type first. Of integers the factor is one too.
     """
 
     factor: float

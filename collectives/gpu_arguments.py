@@ -31,8 +31,12 @@ def reduction_of(what: Collective, op: Operator, kind: ElementKind) -> int:
     """
     if what not in REDUCING:
         return int(Redop.SUM)
-    if isinstance(op, (PreMulSum, Bitwise)):
+    if isinstance(op, PreMulSum):
+        op = Redop.AVG if kind is ElementKind.BOOL else Redop.SUM
+    if isinstance(op, Bitwise):
         raise UsageError(f"{what}: {op!r} is for host memory")
+    if op not in tuple(Redop):
+        raise UsageError(f"{what}: op {op!r:.40}: expected a Redop")
     if kind is ElementKind.BOOL and op != Redop.AVG:
         return int(OF_BOOLS.get(Redop(op), op))
     if kind is ElementKind.NUMBER or (kind is ElementKind.COMPLEX and op in (Redop.SUM, Redop.AVG)):

@@ -13,7 +13,7 @@ from railgauge.collectives.collectives import Collectives, Operator
 from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.divided import Divided
-from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of, run_at_once
 from railgauge.collectives.gpu_blocks import most_blocks
@@ -33,7 +33,7 @@ from railgauge.collectives.gpu_way import (
     vias_of,
 )
 from railgauge.collectives.gpu_work import GpuWork
-from railgauge.collectives.operation import NUMBERS, WHOLE
+from railgauge.collectives.operation import NUMBERS, REDUCING, WHOLE
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.subgroups import Part, Subgroups
 from railgauge.collectives.work import Making, WorkQueue
@@ -328,11 +328,11 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._proxies.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
-        at_once = not (async_op or self._allowed or self._job.failure)
+        at_once = not (self._allowed or self._job.failure)
         if at_once and run_at_once(self._engine, collective, source, destination, op, root):
-            return destination
+            return self._put_work(destination, current_stream(source)) if async_op else destination
         what = COLLECTIVES[collective]
-        from_, to = (NOWHERE if array is None else cuda_array(array) for array in (source, destination))
+        from_, to = (NOWHERE if array is None else cuda_array(array, self.device) for array in (source, destination))
         known = to if from_.dtype is None else from_
         dtype, reduction = known.dtype, reduction_of(what, op, known.kind)
         count = to.count if what in COUNTED_BY_DESTINATION else from_.count
@@ -340,24 +340,30 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
             count //= self.size
         check_arrays(what, from_, to, count, root, rank=self.rank, size=self.size)
         self.running(self._engine.check)
-        way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
-        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), reduction, root, stream, way)
-        return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
+        operation = collective, from_.pointer, to.pointer, count, int(dtype)
+        if isinstance(op, PreMulSum) and what in REDUCING:
+            self._engine.run_scaled(*operation, op.factor, root, stream)
+        else:
+            self._engine.run(*operation, reduction, root, stream, self._way(what, count, dtype))
+        return self._put_work(destination, stream) if async_op else destination
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
-        from_, to = cuda_array(source), cuda_array(destination)
+        from_, to = (cuda_array(array, self.device) for array in (source, destination))
         check_parts(from_, send_counts, to, recv_counts, size=self.size)
         self.running(self._engine.check)
         stream = current_stream(source)
         counts = [[count * from_.numbers for count in counts] for counts in (send_counts, recv_counts)]
         self._engine.run_parts(from_.pointer, counts[0], to.pointer, counts[1], int(from_.dtype), stream)
-        return self._work(destination).put(self._engine.mark(stream)) if async_op else destination
+        return self._put_work(destination, stream) if async_op else destination
 
     def _work(self, array: Any) -> GpuWork:
         return GpuWork(self.wait, array)
+
+    def _put_work(self, destination: Any, stream: int) -> GpuWork:
+        return self._work(destination).put(self._engine.mark(stream))
 
     def _put(self, messages: Sequence[GpuMessage], works: Sequence[GpuWork], stream: int) -> None:
         self.running(self._engine.check)

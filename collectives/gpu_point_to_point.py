@@ -38,6 +38,7 @@ class GpuPointToPoint(ABC):
         RunError: a rank was lost, or sent another length, or the timeout passed in an operation before.
     """
 
+    device: int
     _grouped: list[Put] | None = None
     """In a group: its messages."""
 
@@ -83,7 +84,7 @@ class GpuPointToPoint(ABC):
             self._put_all(grouped)
 
     def _message(self, array: Any, peer: int, work: GpuWork | None, *, sends: bool) -> None:
-        told = cuda_array(array)
+        told = cuda_array(array, self.device)
         try:
             message = GpuMessage(sends, operator.index(peer), told.pointer, told.count * told.dtype.bytes)
         except TypeError:

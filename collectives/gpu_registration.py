@@ -36,7 +36,7 @@ class GpuRegistration(ABC):
                 (PyTorch: without expandable segments).
             RunError: a rank was lost meanwhile.
         """
-        told = cuda_array(array)
+        told = cuda_array(array, self.device)
         return Registered(self._open(told.pointer, told.count * told.dtype.bytes), self._close)
 
     def allocate(self, shape: int | Sequence[int], dtype: Dtype) -> SymmetricArray:

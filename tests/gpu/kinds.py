@@ -26,7 +26,7 @@ def body(bootstrap: Bootstrap) -> None:
         (Redop.MIN, bools[0] & bools[1]),
     ):
         on.all_reduce(array := bools[rank].copy(), array, op)
-        assert array.tolist() == wanted.tolist()
+        assert array.tobytes() == wanted.tobytes()  # a byte of 2 would be true as well
     for one in complexes:
         for op, factor in ((Redop.SUM, 3), (Redop.AVG, 1.5)):
             on.all_reduce(array := one * (rank + 1), array, op)
@@ -39,15 +39,40 @@ def body(bootstrap: Bootstrap) -> None:
         (bools[0], Redop.AVG),
         (complexes[0], Redop.MAX),
         (shorts, Redop.SUM),
-        (complexes[0], PreMulSum(2)),
+        (bools[0], PreMulSum(2)),
+        (shorts, PreMulSum(2)),
         (np.zeros(1, np.uint8), Bitwise.BAND),
     ):
         with pytest.raises(UsageError, match=r"not possible in the memory of GPUs|for host memory"):
             on.all_reduce(array, array, op)
+    scaled(on)
     with pytest.raises(UsageError, match="the same type"):
         on.all_gather(bools[0], np.zeros(8, np.uint8))
     bootstrap.barrier()
     comm.close()
+
+
+def scaled(on: OnGpu) -> None:
+    """Each rank's factor of its own; sources stay, and may be longer than what is multiplied at a time."""
+    factors, rank = (0.5, 3), on.rank
+    for dtype, count in (("float16", 1001), ("float32", (1 << 19) + 5), ("int32", 30), ("complex64", 7)):
+        ops = [PreMulSum(2 if dtype == "int32" else factor) for factor in factors]
+        inputs = [(np.arange(count * 2) % 64 + one).astype(dtype) for one in (0, 2)]
+        total = sum(one * np.dtype(dtype).type(op.factor) for one, op in zip(inputs, ops, strict=True))
+        source = inputs[rank].copy()
+        on.reduce_scatter(source, into := np.zeros(count, dtype), ops[rank])
+        assert (into == total[rank * count : (rank + 1) * count]).all()
+        if count > 1 << 19:
+            continue
+        on.all_reduce(source, into := np.zeros_like(source), ops[rank])
+        assert (into == total).all()
+        on.reduce(source, None if rank else into.fill(0) or into, ops[rank], 0)
+        assert rank or (into == total).all()
+        assert (source == inputs[rank]).all()
+        on.all_reduce(source, source, ops[rank])
+        assert (source == total).all()
+    with pytest.raises(UsageError, match="not a number of the elements' type"):
+        on.all_reduce(np.zeros(3, np.uint8), np.zeros(3, np.uint8), PreMulSum(0.5))
 
 
 if __name__ == "__main__":

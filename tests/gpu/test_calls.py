@@ -59,6 +59,11 @@ def part(bootstrap):
     comm.sendrecv(first, part)
     comm.alltoall(first, part)
     comm.reduce(part, part, root=0)
+    with comm.group():
+        comm.send(first, 1 - rank)
+        comm.recv(part, 1 - rank)
+    comm.all_reduce(part, async_op=True).wait()
+    comm.alltoallv(first, [3, 3], part, [3, 3])
     assert Tensor.read > before
     wrong = {
         "another size": lambda: comm.all_reduce(first, Tensor(other, Dtype.FLOAT, 5, device=device)),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment, railgauge
+from tests.gpu.messages import CASES as MESSAGES
 from tests.gpu.streams import CASES, WAYS
 from tests.patience import HANGS_AFTER_S
 
@@ -52,6 +53,17 @@ def test_from_bytes_to_many_slots(ranks, collective):
         result = railgauge(*asked, timeout=100)
         assert result.returncode == 0, result.stderr
         assert json.loads(result.stdout)["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    "asked", [*(("messages", case) for case in MESSAGES), ("parts", "split"), ("parts", "abort"), ("kinds",)]
+)
+def test_messages_parts_and_kinds(asked):
+    ranks = () if asked == ("kinds",) else ("--ranks", str(GPUS))
+    command = (sys.executable, "-m", f"tests.gpu.{asked[0]}", *asked[1:], *ranks)
+    limits = {"timeout": HANGS_AFTER_S, "check": False}
+    result = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, **limits)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -3,9 +3,12 @@
 // each other in the same round, of no more ranks than a kernel takes.
 #include "collectives/native/gpu/rounds.h"
 
+#include <algorithm>
+#include <random>
 #include <set>
 #include <utility>
 
+#include "collectives/native/gpu/message_batches.h"
 #include "tests/native/require.h"
 
 namespace railgauge::gpu {
@@ -53,7 +56,56 @@ void match(Collective collective, int ranks) {
   }
 }
 
+// Messages that are drawn, which move once both ends are at them, without any room between: all
+// ranks come to an end, batch by batch, each of no more than a kernel takes.
+void end_of_messages(int ranks, int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::vector<GpuMessage>> of_rank(ranks);
+  for (int i = 0; i < count; ++i) {
+    const int from = random() % ranks, to = (from + 1 + random() % (ranks - 1)) % ranks;
+    of_rank[from].push_back({true, to, nullptr, std::size_t(i)});
+    of_rank[to].push_back({false, from, nullptr, std::size_t(i)});
+  }
+  std::vector<std::vector<MessageBatch>> batches;
+  for (int rank = 0; rank < ranks; ++rank) {
+    batches.push_back(in_batches(of_rank[rank], rank, ranks));
+    for (const MessageBatch& batch : batches[rank]) {
+      std::size_t messages = 0;
+      for (const auto& queue : batch) messages += queue.size();
+      REQUIRE(batch.size() <= kMostQueues && messages <= kMostMessages);
+    }
+  }
+  const auto queue_of = [&](int rank, bool sends, int peer) -> std::vector<GpuMessage>* {
+    if (batches[rank].empty()) return nullptr;
+    for (auto& queue : batches[rank].front())
+      if (!queue.empty() && queue.front().sends == sends && queue.front().peer == peer)
+        return &queue;
+    return nullptr;
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int from = 0; from < ranks; ++from) {
+      for (int to = 0; to < ranks; ++to) {
+        auto *sent = queue_of(from, true, to), *received = queue_of(to, false, from);
+        if (!sent || !received) continue;
+        REQUIRE(sent->front().bytes == received->front().bytes);
+        sent->erase(sent->begin()), received->erase(received->begin());
+        moved = true;
+      }
+      auto& own = batches[from];
+      while (!own.empty() && std::all_of(own.front().begin(), own.front().end(),
+                                         [](const auto& queue) { return queue.empty(); })) {
+        own.erase(own.begin());
+        moved = true;
+      }
+    }
+  }
+  for (const auto& left : batches) REQUIRE(left.empty());
+}
+
 void run() {
+  for (int ranks = 2; ranks <= 20; ++ranks)
+    for (unsigned seed = 0; seed < 10; ++seed) end_of_messages(ranks, 40 * ranks, seed);
   for (int ranks = 1; ranks <= 70; ++ranks) meet(ranks);
   for (const Collective collective :
        {Collective::kAllToAll, Collective::kGather, Collective::kScatter, Collective::kSendRecv}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -88,6 +89,12 @@ void bind_gpu(nb::module_& m) {
   m.def("a_gpu_hangs", &cuda::any_hangs,
         "Whether a GPU of this process did not finish in time, and still has not.");
   m.def("has_gpu_kernels", [] { return gpu::fatbin(Dtype::kFloat32) != nullptr; });
+  m.def("read_gpu_tensor", &read_gpu_tensor, "array"_a.none(),
+        "Address, number of elements, type and GPU of a contiguous tensor that DLPack's C exchange "
+        "API "
+        "reads; None: it is none.");
+  m.def("stream_of_gpu_tensor", &stream_of_gpu_tensor, "array"_a.none(),
+        "The stream on which the library of such a tensor works; None: it is none.");
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
       .def_prop_ro("pointer", &cuda::Memory::pointer)
@@ -232,6 +239,17 @@ void bind_gpu(nb::module_& m) {
                              static_cast<Dtype>(dtype), reinterpret_cast<cuda::Stream>(stream));
           },
           "source"_a, "to"_a, "destination"_a, "from_"_a, "dtype"_a, "stream"_a)
+      .def(
+          "run_scaled",
+          [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
+             std::size_t count, int dtype, double factor, int root, std::uintptr_t stream) {
+            const Operation operation =
+                read_operation(collective, source, destination, count, dtype, 0, root);
+            nb::gil_scoped_release release;
+            engine.run_scaled(operation, factor, reinterpret_cast<cuda::Stream>(stream));
+          },
+          "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "factor"_a, "root"_a,
+          "stream"_a, "A sum of elements that are multiplied first.")
       .def(
           "run_messages",
           [](Engine& engine,

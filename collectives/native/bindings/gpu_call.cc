@@ -48,6 +48,7 @@ const ExchangeApi* api_of(nb::handle array) {
 
 struct GpuTensor {
   const ExchangeApi* api;
+  int device;
   std::byte* data;
   Dtype dtype;
   std::size_t count;
@@ -62,8 +63,8 @@ bool is_contiguous(const nb::dlpack::dltensor& tensor) {
   return true;
 }
 
-// A contiguous tensor on that device; nothing: it is none.
-std::optional<GpuTensor> tensor_of(nb::handle array, int device) {
+// A contiguous tensor on a GPU; nothing: it is none.
+std::optional<GpuTensor> tensor_of(nb::handle array) {
   const ExchangeApi* api = api_of(array);
   if (!api) return std::nullopt;
   nb::dlpack::dltensor tensor;
@@ -72,13 +73,22 @@ std::optional<GpuTensor> tensor_of(nb::handle array, int device) {
     return std::nullopt;
   }
   const auto dtype = dtype_of_dlpack(tensor.dtype.code, tensor.dtype.bits * tensor.dtype.lanes);
-  if (tensor.device.device_type != kCudaDevice || tensor.device.device_id != device || !dtype ||
-      static_cast<int>(*dtype) >= kDtypes || !is_contiguous(tensor)) {
+  if (tensor.device.device_type != kCudaDevice || !dtype || static_cast<int>(*dtype) >= kDtypes ||
+      !is_contiguous(tensor)) {
     return std::nullopt;
   }
   std::size_t count = 1;
   for (int i = 0; i < tensor.ndim; ++i) count *= static_cast<std::size_t>(tensor.shape[i]);
-  return GpuTensor{api, static_cast<std::byte*>(tensor.data) + tensor.byte_offset, *dtype, count};
+  return GpuTensor{api, tensor.device.device_id,
+                   static_cast<std::byte*>(tensor.data) + tensor.byte_offset, *dtype, count};
+}
+
+// The stream on which a tensor's library works on this thread; nothing: it does not say.
+std::optional<void*> stream_of(const GpuTensor& tensor) {
+  void* stream = nullptr;
+  if (tensor.api->current_work_stream(kCudaDevice, tensor.device, &stream) == 0) return stream;
+  PyErr_Clear();
+  return std::nullopt;
 }
 
 bool overlap(const GpuTensor& one, const GpuTensor& other) {
@@ -96,10 +106,10 @@ bool call_on_gpu(gpu::Engine& engine, int collective, nb::handle source, nb::han
       root >= ranks) {
     return false;
   }
-  const auto from = tensor_of(source, engine.device());
-  if (!from) return false;
-  const auto to = source.is(destination) ? from : tensor_of(destination, engine.device());
-  if (!to || to->dtype != from->dtype) return false;
+  const auto from = tensor_of(source);
+  if (!from || from->device != engine.device()) return false;
+  const auto to = source.is(destination) ? from : tensor_of(destination);
+  if (!to || to->device != from->device || to->dtype != from->dtype) return false;
   Operation operation{static_cast<Collective>(collective),
                       from->data,
                       to->data,
@@ -118,14 +128,25 @@ bool call_on_gpu(gpu::Engine& engine, int collective, nb::handle source, nb::han
       !(operation.runs_in_place() && operation.is_in_place(rank, ranks))) {
     return false;
   }
-  void* stream = nullptr;
-  if (from->api->current_work_stream(kCudaDevice, engine.device(), &stream) != 0) {
-    PyErr_Clear();
-    return false;
-  }
+  const auto stream = stream_of(*from);
+  if (!stream) return false;
   nb::gil_scoped_release release;  // a full stream makes its caller wait
-  engine.run(operation, static_cast<cuda::Stream>(stream), engine.choices().due(operation));
+  engine.run(operation, static_cast<cuda::Stream>(*stream), engine.choices().due(operation));
   return true;
+}
+
+std::optional<std::tuple<std::uintptr_t, std::size_t, int, int>> read_gpu_tensor(nb::handle array) {
+  const auto tensor = tensor_of(array);
+  if (!tensor) return std::nullopt;
+  return std::tuple(reinterpret_cast<std::uintptr_t>(tensor->data), tensor->count,
+                    static_cast<int>(tensor->dtype), tensor->device);
+}
+
+std::optional<std::uintptr_t> stream_of_gpu_tensor(nb::handle array) {
+  const auto tensor = tensor_of(array);
+  const auto stream = tensor ? stream_of(*tensor) : std::nullopt;
+  if (!stream) return std::nullopt;
+  return reinterpret_cast<std::uintptr_t>(*stream);
 }
 
 }  // namespace railgauge

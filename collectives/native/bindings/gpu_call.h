@@ -5,6 +5,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
 #include "collectives/native/gpu/engine.h"
 
 namespace railgauge {
@@ -14,5 +19,12 @@ namespace railgauge {
 // to find. Throws Error as Engine::run() does.
 bool call_on_gpu(gpu::Engine& engine, int collective, nanobind::handle source,
                  nanobind::handle destination, int op, int root);
+
+// Where such a tensor lies, how many elements it has, the number of their type, and CUDA's of the
+// GPU; nothing: it is none, or not contiguous, or kernels do not have its type.
+std::optional<std::tuple<std::uintptr_t, std::size_t, int, int>> read_gpu_tensor(
+    nanobind::handle array);
+// The stream on which its library works now; nothing: it is no such tensor.
+std::optional<std::uintptr_t> stream_of_gpu_tensor(nanobind::handle array);
 
 }  // namespace railgauge

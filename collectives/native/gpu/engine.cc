@@ -277,13 +277,13 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
 
 void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
                     cuda::Stream stream, void* arguments) {
-  launch(kernels_->function(operation.dtype, way), blocks, threads, stream, arguments,
+  void* parameters[] = {arguments};
+  launch(kernels_->function(operation.dtype, way), blocks, threads, stream, parameters,
          collective_name(operation.collective));
 }
 
 void Engine::launch(cuda::Function kernel, unsigned blocks, unsigned threads, cuda::Stream stream,
-                    void* arguments, const char* what) {
-  void* parameters[] = {arguments};
+                    void** parameters, const char* what) {
   cuda::LaunchAttribute overlap{kOverlap, 0, {.number = 1}};
   const cuda::LaunchConfig config{{blocks, 1, 1}, {threads, 1, 1}, 0,
                                   stream,         &overlap,        overlaps_ ? 1u : 0u};

@@ -68,6 +68,8 @@ class Engine {
   void run_parts(const std::byte* source, const std::vector<std::size_t>& to,
                  std::byte* destination, const std::vector<std::size_t>& from, Dtype dtype,
                  cuda::Stream stream);
+  // A reduction of elements that are multiplied first, by a factor of this rank's own.
+  void run_scaled(const Operation& operation, double factor, cuda::Stream stream);
   // Put sends and receives on a stream, all at once. The messages of one rank to another arrive in
   // their order, with the lengths of their receives.
   void run_messages(const std::vector<GpuMessage>& messages, cuda::Stream stream);
@@ -121,7 +123,7 @@ class Engine {
   void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
               cuda::Stream stream, void* arguments);
   void launch(cuda::Function kernel, unsigned blocks, unsigned threads, cuda::Stream stream,
-              void* arguments, const char* what);
+              void** parameters, const char* what);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   const int device_, rank_;
@@ -141,6 +143,7 @@ class Engine {
   PeerMemory peers_;
   StagingBuffers buffers_;
   GpuRegisteredMemory registered_memory_;
+  std::optional<cuda::Memory> scaled_;  // once there is a reduction of such elements
   std::optional<Channels> channels_;
   Choices choices_;
   TrafficCount traffic_;

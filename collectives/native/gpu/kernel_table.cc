@@ -34,6 +34,7 @@ KernelTable::KernelTable(cuda::Context context) : functions_(kDtypes * kKernelWa
     for (int way = 0; way < kKernelWays; ++way) {
       functions_[index(dtype, static_cast<Way>(way))] = modules_.back()->function(kWayNames[way]);
     }
+    scales_.push_back(modules_.back()->function("scale"));
   }
   modules_.push_back(std::make_unique<cuda::Kernels>(context, message_fatbin(), "of messages"));
   messages_ = modules_.back()->function("messages");

@@ -21,6 +21,8 @@ class KernelTable {
   explicit KernelTable(cuda::Context context);
   // Not for Way::kCopies.
   cuda::Function function(Dtype dtype, Way way) const { return functions_[index(dtype, way)]; }
+  // That multiplies elements.
+  cuda::Function scale(Dtype dtype) const { return scales_[static_cast<std::size_t>(dtype)]; }
   // Of sends and receives.
   cuda::Function messages() const { return messages_; }
 
@@ -32,7 +34,7 @@ class KernelTable {
   }
 
   std::vector<std::unique_ptr<cuda::Kernels>> modules_;  // by dtype, and one without
-  std::vector<cuda::Function> functions_;
+  std::vector<cuda::Function> functions_, scales_;
   cuda::Function messages_;
 };
 

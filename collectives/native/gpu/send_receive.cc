@@ -77,7 +77,8 @@ void Engine::launch_messages(const MessageBatch& batch, cuda::Stream stream) {
     arguments.queue[arguments.queues++] = {
         buffers_.in(peer), buffers_.out(peer), peer, queue.front().sends, begin, end};
   }
-  launch(kernels_->messages(), blocks, kThreads, stream, &arguments, "sends and receives");
+  void* parameters[] = {&arguments};
+  launch(kernels_->messages(), blocks, kThreads, stream, parameters, "sends and receives");
 }
 
 }  // namespace railgauge::gpu

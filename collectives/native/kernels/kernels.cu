@@ -41,3 +41,17 @@ RAILGAUGE_KERNEL(registered, kRegisteredThreads, const __grid_constant__ Registe
   __shared__ RegisteredShared shared;
   registered<T>(a, shared);
 }
+// to[i] = from[i] * factor, whose value is rounded to the type, as the products are.
+RAILGAUGE_KERNEL(scale, kLineCrew, T* to, const T* from, std::size_t count, double factor) {
+  begin_kernel();
+  const auto by = gpu::widen(gpu::narrow<T>(static_cast<wide<T>>(factor)));
+  const Crew all{0, static_cast<int>(gridDim.x * blockDim.x),
+                 static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x)};
+  T* const targets[] = {to};
+  each_word<T, 2>(all, is_aligned(to) && is_aligned(from), count, [&](auto held, std::size_t at) {
+    held.load(all, from, at);
+    for (auto& pack : held.pack)
+      for (T& element : pack.element) element = gpu::narrow<T>(gpu::widen(element) * by);
+    held.store(all, targets, 1, at);
+  });
+}

@@ -199,6 +199,16 @@ def a_gpu_hangs() -> bool:
 
 def has_gpu_kernels() -> bool: ...
 
+def read_gpu_tensor(array: object | None) -> tuple[int, int, int, int] | None:
+    """
+    Address, number of elements, type and GPU of a contiguous tensor that DLPack's C exchange API reads; None: it is none.
+    """
+
+def stream_of_gpu_tensor(array: object | None) -> int | None:
+    """
+    The stream on which the library of such a tensor works; None: it is none.
+    """
+
 class GpuMemory:
     """Memory of one GPU."""
 
@@ -273,6 +283,9 @@ class GpuEngine:
         """
 
     def run_parts(self, source: int, to: Sequence[int], destination: int, from_: Sequence[int], dtype: int, stream: int) -> None: ...
+
+    def run_scaled(self, collective: int, source: int, destination: int, count: int, dtype: int, factor: float, root: int, stream: int) -> None:
+        """A sum of elements that are multiplied first."""
 
     def run_messages(self, messages: Sequence[tuple[bool, int, int, int]], stream: int) -> None:
         """
