@@ -125,7 +125,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._job.attend(self._watch)
         self._together(lambda: self._engine.connect(buffers, processors))
         wires = net_wires(plan, network, vias, group.members)
-        self._proxies.connect(wires, network, peers, plan, self.vias, device, self._together)
+        self._proxies.connect(wires, network, peers, plan, self.vias, device, layout.blocks, self._together)
         if self.size > 1:
             self._engine.channels(self._channels())
         if wires:

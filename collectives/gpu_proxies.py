@@ -40,17 +40,18 @@ class GpuProxies:
         plan: Plan,
         vias: Sequence[Via],
         device: int,
+        blocks: int,
         together: "Together[None]",
     ) -> None:
         """Connect the nodes over wires between numbers in the job, and start the proxies; called by all ranks
-        together.
+        together. blocks: of a kernel, which the proxies share.
         """
         if not wires:
             return
         rank, number = self._group.rank, list(self._group.members).index
         doorbells: list[Doorbell] = []
         proxies: list[tuple[Connector, dict[Wire, End]]] = []
-        for _ in range(min(self._group.all_gather(proxies_of(peers, rank), int))):
+        for _ in range(min(self._group.all_gather(min(proxies_of(peers, rank), blocks), int))):
             doorbells.append(Doorbell())
             self._connectors.append(Connector(self._group, doorbells[-1], None, network))
             ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)

@@ -27,10 +27,12 @@ COPIED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.SEND_RECV, Co
 """What the copy engine can run between two ranks."""
 
 
-def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False, **others: Any) -> GpuCommunicator:
+def connected(
+    bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False, cores: int | None = None, **others: Any
+) -> GpuCommunicator:
     """One rank's end; the ranks are dealt out to so many hosts, which share no memory.
 
-    `shared`: processes take turns on GPU 0, under bus ids that are invented.
+    `shared`: processes take turns on GPU 0, under bus ids that are invented. `cores`: as if each rank had so many.
     """
     rank = bootstrap.rank
     log = NcclLog(rank)
@@ -39,6 +41,7 @@ def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False, **o
     if shared:
         native.gpus_reach = lambda _one, _other: True
     everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=device, gpu=name))
+    everybody = everybody if cores is None else [replace(peer, cpus=tuple(range(cores))) for peer in everybody]
     peers = [replace(peer, host_id=f"host-{peer.rank * hosts // len(everybody)}") for peer in everybody]
     return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), SOCKETS, device, log, **others)
 

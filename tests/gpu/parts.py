@@ -105,7 +105,7 @@ CASES: dict[str, Callable[[GpuCommunicator], None]] = {one.__name__: one for one
 
 
 def body(bootstrap: Bootstrap, case: str, hosts: int) -> None:
-    comm = connected(bootstrap, hosts, max_ctas=2)
+    comm = connected(bootstrap, hosts, max_ctas=2, cores=64)  # for more proxies than a kernel has blocks
     CASES[case](comm)
     bootstrap.barrier()
     comm.close()
