@@ -123,6 +123,14 @@ MACHINES = {
 }
 
 
+def test_a_provider_that_lists_others_is_not_missing():
+    base, changes, _ = MACHINES["a NIC that libibverbs does not list"]
+    (found,) = (
+        one for one in check(case(base, **changes)) if one.id == "verbs-provider-missing" and one.level == "WARN"
+    )
+    assert "its provider mlx5 lists others" in found.message
+
+
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_machine_with_these_faults(name):
     base, changes, expected = MACHINES[name]
