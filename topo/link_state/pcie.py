@@ -9,7 +9,7 @@
 2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
    two, can do the same, a link that can do less is below its peers. Where another twin can do more, but not most of
    them, which of them is right stays unknown; any other is as it should be.
-3. Where the twins decide nothing, and the NICs of the host are not all alike: a port of the NIC that is faster than
+3. Where the twins decide nothing, and the NICs of the host are not all the same: a port of the NIC that is faster than
    the raw bit rate of the link; ports that are so together, where another card of the host has more lanes (cards of two
    ports are often built so); or a single link below a switch that carries more than twice as much.
 

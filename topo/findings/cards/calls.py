@@ -311,6 +311,11 @@ SOCKET_FAILED = Card(
             "GET), or a rank of another job",
         ),
         Pattern(
+            r"Accept failed: Interrupted system call",
+            FAIL,
+            "a signal interrupted the start of a communicator, which NCCL before 2.27.3 does not try again",
+        ),
+        Pattern(
             r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
             r"|network address|unique ?id|wrong magic)",
             FAIL,

@@ -9,7 +9,8 @@ PEER_LOST = Card(
     levels=(INFO, FAIL),
     about=(
         "The rank that reports it is not the cause: another one ended or was killed, and its own log says why. Where "
-        "no rank ended, something between the hosts (a firewall, NAT, the network of pods) reset the connection."
+        "no rank ended, something between the hosts (a firewall, NAT, the network of pods) reset the connection. "
+        "Before NCCL 2.27.3 a scanner that connects to a rank that starts, and leaves, fails it as well."
     ),
     remedy=(
         "find the rank whose log ends first; its last lines, dmesg (out of memory, Xid) and the scheduler say why; if "
@@ -30,7 +31,7 @@ PEER_LOST = Card(
             r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
             r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
-            "another rank ended or was killed: its own log says why",
+            "the other end is gone, mostly a rank that ended or was killed: its own log says why",
             common=True,
             follows=True,
         ),

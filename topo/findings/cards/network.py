@@ -69,6 +69,12 @@ SOCKET_IFNAME_VIRTUAL = Card(
             "has to name the interface of the common network",
         ),
         Pattern(
+            r"socket\w*Connect\w*: Connect to (?:127\.|\[?::1).*(?:failed|returned)|NCCL WARN Connect to 127\..*failed",
+            FAIL,
+            "a rank connects to the loopback address of a peer, at which only ranks of the peer's own host reach it: "
+            "NCCL_SOCKET_IFNAME names the interface of the common network; on one host the peer has ended",
+        ),
+        Pattern(
             r"received unexpected process identifier|accepted a TCP connection from what appears",
             FAIL,
             "Open MPI connects over an interface on which several hosts have one address, such as docker0 or virbr0: "

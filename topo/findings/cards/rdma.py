@@ -38,6 +38,11 @@ SOFT_RDMA_PRESENT = Card(
             WARN,
             "nvidia-smi fails because a software RDMA device (siw, rxe) is present",
         ),
+        Pattern(
+            r"Could not find real path of \S+ \(/sys/class/infiniband",
+            WARN,
+            "NCCL uses an RDMA device that is no PCI device: software RDMA (rxe, siw), or one of a VM",
+        ),
     ),
     links=("https://github.com/NVIDIA/NVSentinel/issues/1485",),
 )

@@ -20,7 +20,7 @@ TOPO_FILE_STALE = Card(
     hints=("NCCL INFO NCCL_TOPO_FILE set by environment to /etc/nccl/topo.xml",),
     patterns=(
         Pattern(
-            r"Could not find real path of",
+            r"Could not find real path of (?!\S+ \(/sys/class/infiniband)",
             FAIL,
             "the topology names a device that this machine does not have: the file is for another one",
         ),

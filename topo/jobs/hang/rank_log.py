@@ -98,8 +98,9 @@ class RankLog:
                 end = block.find(b"\n", begin)
                 raw = block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]
                 if (found := ALONE.match(raw)) and raw.count(HEADER) == 1:
-                    host, pid, name, *said, pointer = found.groups()
-                    self._call((host.decode(), int(pid), pointer.decode()), (name.decode(), *said))
+                    host, pid, name, number, count, dtype, op, root, pointer = found.groups()
+                    terms = name.decode(), number, count, dtype, op, root
+                    self._call((host.decode(), int(pid), pointer.decode()), terms)
                     told = True
                     continue
                 for line in messages(raw):

@@ -96,6 +96,8 @@ WATCHES = re.compile(
     r"|Reducer::\w*[Ll]oop|progress_engine|opal_progress_thread"
 )
 """Calls of threads of the libraries themselves, which always run."""
+LIBC = "/sysdeps/"
+"""In the path of a source file of glibc."""
 GPU_WAIT = re.compile(r"(?:cu(?:da)?|hip)\w*(?:Synchronize|StreamQuery|EventQuery)\w*|\w*StreamSynchronize|synchronize")
 MOST_FRAMES, MOST_THREADS, MOST_PROCESSES = 512, 512, 1 << 16
 MOST_OPEN = 1 << 20
@@ -224,7 +226,8 @@ def _call(frames: list[_Frame]) -> tuple[str, str]:
             operation = _operation(frame.name) or operation or (frame.name if LIBRARY.fullmatch(frame.name) else "")
         elif not at and TELLS.search(frame.file) and not _is_standard(frame.file):
             at = frame.where
-    own = next((frame for frame in frames if frame.line or GPU_WAIT.fullmatch(frame.name)), frames[0])
+    told = (frame for frame in frames if GPU_WAIT.fullmatch(frame.name) or (frame.line and LIBC not in frame.file))
+    own = next(told, frames[0])
     return operation, at or ("" if operation else own.where)
 
 

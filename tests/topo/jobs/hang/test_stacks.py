@@ -234,3 +234,16 @@ def test_a_thread_that_waits_for_data_is_in_its_loader():
 def test_threads_without_a_name_and_frames_after_tabs():
     (stack,) = stacks_of("Thread 0x7F4AACDE7700 (active)\n\t _get_next_task (ray/worker.py:988)\n")
     assert stack.at == "_get_next_task (worker.py:988)"
+
+
+def test_a_process_that_waits_for_its_gpu_is_stuck_and_its_wait_is_named():
+    frames = (
+        "#0  0x00007ff0 in clock_gettime ()\n"
+        "#1  0x00007fef in __GI___clock_gettime (clock_id=4) at ../sysdeps/unix/clock_gettime.c:115\n"
+        "#2  0x00007fef in ?? () from /usr/lib64/libcuda.so.1\n"
+        "#3  0x00007fef in cuStreamSynchronize () from /usr/lib64/libcuda.so.1"
+    )
+    scene = JobState()
+    list(Stacks(scene).beside([GDB.format(pid=9, frames=frames).encode()], "x"))
+    assert verdict(scene).is_stuck
+    assert "is in cuStreamSynchronize" in verdict(scene).text

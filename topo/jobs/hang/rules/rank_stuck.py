@@ -24,7 +24,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
 
 
 def _of_root(hold: Hold) -> str:
-    """What else keeps ranks in an operation that one rank sends to all others."""
+    """What other reason keeps ranks in an operation that one rank sends to all others."""
     name = hold.call.name.lower().strip("_") if hold.call else ""
     if not name.startswith(FROM_ROOT) or len(hold.through) != 1:
         return ""
