@@ -29,18 +29,6 @@ OPERATORS = {
 }
 
 
-def reduction(op: Any, tensor: Any, *, in_place: bool) -> tuple[Any, Any]:
-    """A tensor to reduce, and the engine's operator for torch's. On a GPU a PREMUL_SUM is a sum of what is scaled here.
-
-    Raises:
-        UsageError: it is a PREMUL_SUM with a tensor as its factor.
-    """
-    known = operator(op)
-    if tensor.is_cpu or not isinstance(known, PreMulSum):
-        return tensor, known
-    return tensor.mul_(known.factor) if in_place else tensor * known.factor, Redop.SUM
-
-
 def operator(op: Any) -> Any:
     """The engine's operator for torch's; UsageError for a PREMUL_SUM with a tensor as its factor."""
     kind = getattr(op, "op", op)

@@ -10,12 +10,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from railgauge.collectives.dtype import PreMulSum, Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
 from railgauge.collectives.torch.group import end_of
 from railgauge.collectives.torch.operations import TorchOperation
-from railgauge.collectives.torch.tensors import reduction
 from railgauge.topo.errors import UsageError
 
 SHORT = timedelta(seconds=1)
@@ -183,16 +181,6 @@ def check_what_is_refused(place):
         operations.connect(streams.device)
         with pytest.raises(ValueError, match="this rank's GPU in the group is"):
             operations.start(call(streams, [other], is_async=False))
-
-
-def check_a_scaled_sum_on_a_gpu_is_the_sum_of_what_is_scaled(place):
-    ones = torch.ones(2)
-    on_gpu = SimpleNamespace(is_cpu=False, mul_=ones.mul_)
-    scale = dist._make_nccl_premul_sum(0.5)
-    scaled, op = reduction(scale, on_gpu, in_place=True)
-    assert (scaled is ones, ones.tolist(), op) == (True, [0.5, 0.5], Redop.SUM)
-    assert reduction(dist.ReduceOp.MAX, on_gpu, in_place=True) == (on_gpu, Redop.MAX)
-    assert reduction(scale, ones, in_place=True)[1] == PreMulSum(0.5)
 
 
 def check_gpus_of_a_part_are_divided_or_else_joined(place):
