@@ -14,8 +14,8 @@ from railgauge.collectives.cost.host_choice import (
     Times,
     candidates,
     channels_used,
-    modelled,
     quickest,
+    quickest_by_model,
 )
 from railgauge.collectives.cost.host_cost import ON_SEGMENTS, ll_up_to
 from railgauge.collectives.cost.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
@@ -146,7 +146,7 @@ def choose(
         usable = usable_for(collective, setting, allowed)
         known = (measured or {}).get(collective, {})
         times = {one: known[one] for one in usable if known.get(one)}
-        runs = quickest(times or modelled(setting.host_ranks, collective, tuple(usable)))
+        runs = quickest(times) if times else quickest_by_model(setting.host_ranks, collective, tuple(usable))
         by_ll = Algorithm.ONE_SHOT in usable and allowed.protocol(collective, Protocol.LL, trusted=True)
         short = ll_up_to(collective, setting.ranks) if by_ll else 0
         if short and not allowed.protocol(collective, Protocol.SIMPLE, trusted=True):

@@ -40,9 +40,8 @@ def candidates(collective: Collective, allowed: Allowed, hosts: Sequence[int], *
     return [one for one in on_wires if allowed.algorithm(collective, one)] or on_wires[:1]
 
 
-@lru_cache(maxsize=256)
 def modelled(where: HostRanks, collective: Collective, usable: tuple[Algorithm, ...]) -> Times:
-    """The cost model's times; kept, since a job makes many groups of equal ranks."""
+    """The cost model's times."""
     return {one: {size: host_cost(where, collective, one, size).time_us for size in MODEL_SIZES} for one in usable}
 
 
@@ -60,6 +59,14 @@ def quickest(times: Mapping[Way, Mapping[int, float]]) -> list[tuple[int, Way]]:
         best.append((size, before if stays else first))
     runs = [(max(size for size, _ in run), one) for one, run in groupby(best, key=lambda at: at[1])]
     return [*runs[:-1], (ANY_SIZE, runs[-1][1])]
+
+
+@lru_cache(maxsize=256)
+def quickest_by_model(
+    where: HostRanks, collective: Collective, usable: tuple[Algorithm, ...]
+) -> Sequence[tuple[int, Algorithm]]:
+    """The same by the cost model; kept, since a job makes many groups of equal ranks."""
+    return tuple(quickest(modelled(where, collective, usable)))
 
 
 def channels_used(size: int, channels: int) -> int:

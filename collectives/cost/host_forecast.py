@@ -22,7 +22,7 @@ def host_rows(limits: CollectiveLimits, collective: Collective, allowed: Allowed
     """The model (topo/predict/forecast.py) of ranks on host memory."""
     plan, where = limits.passing.plan, host_ranks(limits.passing, collective)
     usable = tuple(host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True))
-    runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
+    runs = host_choice.quickest_by_model(where, collective, usable)
     by_ll = allowed.protocol(collective, Protocol.LL, trusted=True)
 
     def row(size: int) -> ForecastRow:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on CUDA tensors, on the caller's stream, or on one of the group's with `async_op`.
 
-The engine's operations between GPUs are put on a stream and return at once. What they lack (element types, tags,
-receives from any rank) is refused by name, except tags, which are ignored as NCCL ignores them.
+The engine's operations between GPUs are put on a stream and return at once. What they lack (some reductions, receives
+from any rank) is refused by name, except tags, which are ignored as NCCL ignores them.
 """
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch._C._distributed_c10d import Work as WorkOfTorch
@@ -16,7 +16,6 @@ from torch.distributed import DistBackendError
 
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.errors import TorchErrors
-from railgauge.collectives.torch.job import TorchJob
 from railgauge.topo.errors import UsageError
 
 
@@ -80,13 +79,21 @@ class CudaWork(WorkOfTorch):  # type: ignore[misc]
         return self._stream
 
 
+class JoinedGpus(NamedTuple):
+    """The GPUs of all ranks of a group."""
+
+    communicator: Any
+    close: Callable[[BaseException | None], None]
+    """Leave; after an error, which is reported to the others, without waiting for them."""
+
+
 class CudaOperations:
     """One rank's calls between GPUs; the first makes the communicator, with all ranks of the group."""
 
-    def __init__(self, join: Callable[[int], TorchJob]) -> None:
+    def __init__(self, join: Callable[[int], JoinedGpus]) -> None:
         """`join(device)` joins the GPUs of all ranks; `device` is CUDA's number of this one."""
         self._join = join
-        self._job: TorchJob | None = None
+        self._joined: JoinedGpus | None = None
         self._device: Any = None
         self._side: Any = None
         self._messages: list[tuple[TorchCall, TorchMessage, Any, CudaWork]] = []
@@ -98,8 +105,8 @@ class CudaOperations:
         Raises:
             UsageError: this rank's GPU in the group is another one. RunError: some ranks did not join.
         """
-        if self._job is None:
-            self._job, self._device = self._join(device.index), device
+        if self._joined is None:
+            self._joined, self._device = self._join(device.index), device
         elif device != self._device:
             raise UsageError(f"a tensor on {device}: this rank's GPU in the group is {self._device}")
 
@@ -124,7 +131,7 @@ class CudaOperations:
             self.connect(device)
             stream = torch.cuda.current_stream(device)
             call.begin()
-            call.operation.run(self._communicator)
+            call.operation.run(self.communicator)
         if call.is_async:
             _keep(tensors, stream)
         return CudaWork(call.result).on(stream, stream.record_event())
@@ -139,11 +146,6 @@ class CudaOperations:
             if message.peer is None:
                 raise UsageError("a receive of a CUDA tensor from any rank: name the rank")
             self.connect(tensors[0].device)
-            if not hasattr(self._communicator, "isend"):
-                raise UsageError(
-                    "sends and receives of CUDA tensors are not supported: "
-                    "use backend='cpu:railgauge,cuda:nccl', or send a copy in host memory"
-                )
         ready = torch.cuda.current_stream(self._device).record_event()
         work = CudaWork(call.result, self.put_messages)
         self._messages.append((call, message, ready, work))
@@ -156,11 +158,11 @@ class CudaOperations:
             return
         side = self._side_stream(self._device)
         with TorchErrors(messages[0][0].where), torch.cuda.device(self._device), torch.cuda.stream(side):
-            with self._communicator.group():
+            with self.communicator.group():
                 for call, (array, peer, _, sends), ready, _ in messages:
                     side.wait_event(ready)
                     call.begin()
-                    (self._communicator.isend if sends else self._communicator.irecv)(array, peer)
+                    (self.communicator.isend if sends else self.communicator.irecv)(array, peer)
             done = side.record_event()
         for call, _, _, work in messages:
             _keep([*call.operation.inputs, *call.operation.outputs], side)
@@ -169,7 +171,7 @@ class CudaOperations:
     def synchronize(self) -> None:
         """Wait until this rank's GPU has done what was called before."""
         self.put_messages()
-        if self._job:
+        if self._joined:
             torch.cuda.current_stream(self._device).synchronize()
         if self._side:
             self._side.synchronize()
@@ -178,13 +180,13 @@ class CudaOperations:
         """Leave."""
         if error is None:
             self.put_messages()
-        if self._job:
-            self._job.close(error)
+        if self._joined:
+            self._joined.close(error)
 
     @property
-    def _communicator(self) -> Any:
-        assert self._job
-        return self._job.process_group.communicator
+    def communicator(self) -> Any:
+        """The engine's; None before the GPUs are joined."""
+        return self._joined and self._joined.communicator
 
     def _side_stream(self, device: Any) -> Any:
         self._side = self._side or torch.cuda.Stream(device)

@@ -16,7 +16,7 @@ from torch._C import _distributed_c10d as c10d
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.collectives.torch.cuda import CudaOperations
+from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.host import HostOperations
 from railgauge.collectives.torch.job import TorchJob
@@ -47,15 +47,24 @@ class TorchGroup(BASE):  # type: ignore[misc]
     """One rank's end of a group of torch.distributed. The collectives are those of `OPERATIONS`."""
 
     def __init__(
-        self, job: TorchJob, communicator: Communicator, members: Sequence[int], store: Any, timeout: timedelta
+        self,
+        job: TorchJob,
+        communicator: Communicator,
+        members: Sequence[int],
+        store: Any,
+        timeout: timedelta,
+        join_gpus: Callable[[], Any] | None = None,
     ) -> None:
-        """`communicator` is the job's, or a part of it; `members` are its ranks in torch's default group."""
+        """`communicator` is the job's, or a part of it; `members` are its ranks in torch's default group. `join_gpus`
+        makes the engine's communicator of their GPUs, where those are known already.
+        """
         super().__init__(communicator.rank, communicator.size)
         self._members, self._store, self._timeout = members, store, timeout
         self._at = Position(communicator.rank, communicator.size)
         self._name = self._about = ""
         self._count = 0
         self._together: list[Any] | None = None
+        self._part_of_gpus = join_gpus
         self._recorded = job.record.group(members) if job.record else None
         with TorchErrors(f"rank {communicator.rank}"):
             check = ResultCheck()
@@ -118,7 +127,9 @@ class TorchGroup(BASE):  # type: ignore[misc]
         ends = self._open(label)
         with TorchErrors(self._where(label)):
             communicator = ends.communicator.subset(list(ranks))
-        return TorchGroup(ends.job, communicator, [self._members[rank] for rank in ranks], store, timeout)
+        whole = ends.cuda.communicator
+        join_gpus = whole and (lambda: whole.subset(list(ranks)))
+        return TorchGroup(ends.job, communicator, [self._members[rank] for rank in ranks], store, timeout, join_gpus)
 
     @property
     def job(self) -> TorchJob:
@@ -303,9 +314,13 @@ class TorchGroup(BASE):  # type: ignore[misc]
             self._others[device] = other
         return self._others[device]
 
-    def _join_gpus(self, device: int) -> TorchJob:
+    def _join_gpus(self, device: int) -> JoinedGpus:
+        if self._part_of_gpus:
+            part = self._part_of_gpus()
+            return JoinedGpus(part, lambda _error: part.close())
         store = dist.PrefixStore("gpu", store_of(self._members, self._store))
-        return TorchJob(store, *self._at, self._members, self._timeout, device)
+        job = TorchJob(store, *self._at, self._members, self._timeout, device)
+        return JoinedGpus(job.process_group.communicator, job.close)
 
 
 def end_of(group: Any) -> TorchGroup | None:

@@ -4,6 +4,7 @@
 import contextlib
 import functools
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -58,7 +59,7 @@ class HostOperations:
 
     def transfer(self, call: TorchCall, message: TorchMessage) -> TorchWork:
         """Begin a send or receive."""
-        start = self._communicator.isend if message.sends else self._communicator.irecv
+        start: Callable[..., Any] = self._communicator.isend if message.sends else self._communicator.irecv
         with TorchErrors(call.where):
             pending = start(*message[:3])
         call.begin()

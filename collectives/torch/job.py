@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from railgauge._native.transports import keep
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.process_group import ProcessGroup, init_process_group
 from railgauge.collectives.torch.errors import TorchErrors
@@ -69,7 +70,10 @@ class TorchJob:
 
 @atexit.register
 def _leave_at_exit() -> None:
-    """Leave what a program left open: scripts that end without destroy_process_group are common."""
+    """Leave what a program left open: scripts that end without destroy_process_group are common, and torch may hold a
+    group of theirs to the end.
+    """
     for job in tuple(OPEN):
+        keep(job)
         with contextlib.suppress(Exception):
             job.close(getattr(sys, "last_value", None))

@@ -12,7 +12,7 @@ import torch
 from torch._C import _distributed_c10d as c10d
 
 from railgauge.collectives.collectives import Collectives
-from railgauge.collectives.torch.tensors import moved, reduced, reduction
+from railgauge.collectives.torch.tensors import moved, operator, reduced
 from railgauge.topo.errors import UsageError
 
 
@@ -36,15 +36,13 @@ Prepare = Callable[..., TorchOperation]
 
 def all_reduce(at: Position, tensor: Any, opts: Any) -> TorchOperation:
     """Every rank's elements reduced, in place."""
-    tensor, op = reduction(opts.reduceOp, tensor, in_place=True)
-    array = reduced(tensor)
+    array, op = reduced(tensor), operator(opts.reduceOp)
     return TorchOperation(lambda on: on.all_reduce(array, op=op), [tensor], [tensor])
 
 
 def reduce(at: Position, tensor: Any, opts: Any) -> TorchOperation:
     """The same on the root alone."""
-    tensor, op = reduction(opts.reduceOp, tensor, in_place=True)
-    array, root = reduced(tensor), opts.rootRank
+    array, op, root = reduced(tensor), operator(opts.reduceOp), opts.rootRank
     return TorchOperation(lambda on: on.reduce(array, op=op, root=root), [tensor], [tensor])
 
 
@@ -92,17 +90,14 @@ def _uneven_all_gather(at: Position, outputs: Sequence[Any], input: Any) -> Torc
 
 def reduce_scatter_single(at: Position, output: Any, input: Any, opts: Any) -> TorchOperation:
     """This rank's part of all ranks' elements, reduced."""
-    input, op = reduction(opts.reduceOp, input.contiguous(), in_place=False)
-    source, destination = reduced(input), reduced(_in_one_piece(output))
+    source, destination, op = reduced(input.contiguous()), reduced(_in_one_piece(output)), operator(opts.reduceOp)
     return TorchOperation(lambda on: on.reduce_scatter(source, destination, op), [input], [output])
 
 
 def reduce_scatter(at: Position, output: Any, inputs: Sequence[Any], opts: Any) -> TorchOperation:
     """The same of a tensor for each rank; their sizes may differ."""
     _check_length(inputs, at)
-    destination = reduced(_in_one_piece(output))
-    scaled = [reduction(opts.reduceOp, input, in_place=False) for input in inputs]
-    inputs, op = [input for input, _ in scaled], scaled[0][1]
+    op, destination = operator(opts.reduceOp), reduced(_in_one_piece(output))
     if len({input.numel() for input in inputs}) == 1:
         source = reduced(torch.cat([input.reshape(-1) for input in inputs]))
         return TorchOperation(lambda on: on.reduce_scatter(source, destination, op), inputs, [output])

@@ -9,10 +9,10 @@ from torch.distributed import ReduceOp
 from railgauge.collectives.dtype import Bitwise, PreMulSum, Redop
 from railgauge.topo.errors import UsageError
 
-ON_GPU = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2}
-ON_GPU |= {torch.int8, torch.uint8, torch.int32, torch.uint32, torch.int64, torch.uint64}
-IN_HOST = ON_GPU | {torch.int16, torch.uint16, torch.bool, torch.complex64, torch.complex128}
-"""Element types that the engine reduces; others are moved as bytes."""
+REDUCED = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2}
+REDUCED |= {torch.int8, torch.uint8, torch.int32, torch.uint32, torch.int64, torch.uint64, torch.int16, torch.uint16}
+REDUCED |= {torch.bool, torch.complex64, torch.complex128}
+"""Element types that the engine knows; others are moved as bytes. Between GPUs it refuses some reductions by name."""
 WITHOUT_NUMPY = {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
 """Types that NumPy lacks; the engine reads them by DLPack, which takes some microseconds more."""
 BYTES_OF_FLOAT = {torch.float8_e4m3fn, torch.float8_e5m2}
@@ -29,26 +29,6 @@ OPERATORS = {
 }
 
 
-OF_BOOLS = {Redop.SUM: Redop.MAX, Redop.PROD: Redop.MIN, Redop.MAX: Redop.MAX, Redop.MIN: Redop.MIN}
-"""The engine's operators between GPUs, where bools are bytes."""
-
-
-def reduction(op: Any, tensor: Any, *, in_place: bool) -> tuple[Any, Any]:
-    """A tensor to reduce, and the engine's operator for torch's. On a GPU a PREMUL_SUM is a sum of what is scaled here.
-
-    Raises:
-        UsageError: it is a PREMUL_SUM with a tensor as its factor, or an average of bools.
-    """
-    known = operator(op)
-    if tensor.is_cpu:
-        return tensor, known
-    if isinstance(known, PreMulSum):
-        return tensor.mul_(known.factor) if in_place else tensor * known.factor, Redop.SUM
-    if tensor.dtype is torch.bool and known not in OF_BOOLS:
-        raise UsageError(f"bools on a GPU cannot be reduced with {known!r}")
-    return tensor, OF_BOOLS[known] if tensor.dtype is torch.bool else known
-
-
 def operator(op: Any) -> Any:
     """The engine's operator for torch's; UsageError for a PREMUL_SUM with a tensor as its factor."""
     kind = getattr(op, "op", op)
@@ -62,9 +42,7 @@ def operator(op: Any) -> Any:
 
 def reduced(tensor: Any) -> Any:
     """A tensor whose elements are reduced, as the engine reads it; UsageError as of `in_memory_order`, or its type."""
-    if tensor.dtype is torch.bool and not tensor.is_cpu:
-        tensor = tensor.view(torch.uint8)
-    if tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
+    if tensor.dtype not in REDUCED:
         raise UsageError(f"a tensor of {tensor.dtype} cannot be reduced")
     return _array(in_memory_order(tensor))
 
@@ -72,7 +50,7 @@ def reduced(tensor: Any) -> Any:
 def moved(tensor: Any) -> Any:
     """A tensor whose elements are only moved; UsageError as of `in_memory_order`."""
     tensor = in_memory_order(tensor)
-    if tensor.dtype in BYTES_OF_FLOAT or tensor.dtype not in (IN_HOST if tensor.is_cpu else ON_GPU):
+    if tensor.dtype in BYTES_OF_FLOAT or tensor.dtype not in REDUCED:
         tensor = tensor.reshape(-1).view(torch.uint8)
     return _array(tensor)
 

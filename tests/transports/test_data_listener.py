@@ -54,6 +54,12 @@ def never():
     return False
 
 
+def test_nothing_is_waited_for_where_nothing_comes(monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", lambda self: pytest.fail("a thread was started"))
+    with listening() as (listener, _), listener.accepting(set(), soon(), never):
+        pass
+
+
 @pytest.mark.parametrize("interface", [LO, LO6], ids=["IPv4", "IPv6"])
 def test_the_expected_connection_is_taken_with_what_was_sent_behind_its_name(interface):
     with listening(interface) as (listener, address):

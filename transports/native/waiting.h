@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a rank waits: it polls for a while, since an answer often arrives within a microsecond, and
-// then sleeps on its doorbell, so that more ranks than cores still make progress. Every wait ends
-// when nothing has moved for the timeout, or when it is aborted.
+// then sleeps on its doorbell, so that more ranks than cores still make progress. Where other
+// programs take its core meanwhile, it soon sleeps, for what it waits for may need one. Every wait
+// ends when nothing has moved for the timeout, or when it is aborted.
 #pragma once
 
 #include <algorithm>
@@ -120,7 +121,7 @@ class Waiting {
     }
     bool exhausted(const BlockedOn& on);
     void look_up();
-    bool polls() const { return idle_ < waiting_.policy_.spin; }
+    bool polls() const;
     void sleep(std::uint32_t ticket);
     [[noreturn]] void fail_aborted(const std::string& what);
     [[noreturn]] void fail_timeout(const std::string& what);
@@ -141,11 +142,15 @@ class Waiting {
     return true;
   }
 
+  // Other programs have taken the core: polls only briefly for a while.
+  void poll_less(Clock::time_point now);
+
   std::shared_ptr<Doorbell> doorbell_;
   Policy policy_;
   std::uint64_t attended_ = 0;  // how often the attendant moved or received something
   std::atomic<BlockedOn> shown_{BlockedOn{}};
-  Clock::time_point waited_since_{}, looked_up_{};
+  Clock::time_point waited_since_{}, looked_up_{}, crowded_until_{};
+  Clock::duration crowded_for_{};
 };
 
 }  // namespace railgauge

@@ -2,6 +2,7 @@
 """What operations on CUDA tensors ask of streams, on stand-ins: which runs, which waits for which, what is kept."""
 
 from contextlib import contextmanager, nullcontext
+from datetime import timedelta
 from types import SimpleNamespace
 from unittest import mock
 
@@ -9,12 +10,14 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from railgauge.collectives.dtype import PreMulSum, Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.collectives.torch.cuda import CudaOperations
+from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
+from railgauge.collectives.torch.group import end_of
 from railgauge.collectives.torch.operations import TorchOperation
-from railgauge.collectives.torch.tensors import OPERATORS, reduction
 from railgauge.topo.errors import UsageError
+
+SHORT = timedelta(seconds=1)
+"""No longer than the default group's: a group with it is a part of that one."""
 
 
 class Streams:
@@ -85,10 +88,10 @@ class Engine:
         self._log.append(f"recv {array} from {src} on {self._streams.current.name}")
 
 
-def joined(streams, communicator=None):
-    engine = communicator or Engine(streams)
-    job = SimpleNamespace(process_group=SimpleNamespace(communicator=engine), close=lambda error: None)
-    return CudaOperations(lambda device: streams.log.append(f"joins GPU {device}") or job)
+def joined(streams):
+    engine = Engine(streams)
+    gpus = JoinedGpus(engine, lambda error: None)
+    return CudaOperations(lambda device: streams.log.append(f"joins GPU {device}") or gpus)
 
 
 def message(streams, array, peer, *, sends):
@@ -178,22 +181,20 @@ def check_what_is_refused(place):
         operations.connect(streams.device)
         with pytest.raises(ValueError, match="this rank's GPU in the group is"):
             operations.start(call(streams, [other], is_async=False))
-        operations = joined(streams, "an engine without them")
-        with pytest.raises(ValueError, match="sends and receives of CUDA tensors are not supported"):
-            operations.transfer(*message(streams, "out", 1, sends=True))
 
 
-def check_reductions_of_gpus_are_those_that_the_engine_has(place):
-    def on_gpu(values):
-        return SimpleNamespace(is_cpu=False, dtype=values.dtype, mul_=values.mul_, __mul__=values.__mul__)
-
-    ones, flags = torch.ones(2), torch.tensor([True])
-    scale = dist._make_nccl_premul_sum(0.5)
-    scaled, op = reduction(scale, on_gpu(ones), in_place=True)
-    assert (scaled is ones, ones.tolist(), op) == (True, [0.5, 0.5], Redop.SUM)
-    for asked, found in ((dist.ReduceOp.SUM, Redop.MAX), (dist.ReduceOp.PRODUCT, Redop.MIN)):
-        assert reduction(asked, on_gpu(flags), in_place=True)[1] is found
-        assert reduction(asked, on_gpu(ones), in_place=True)[1] is OPERATORS[asked]
-    with pytest.raises(UsageError, match="bools on a GPU cannot be reduced with"):
-        reduction(dist.ReduceOp.AVG, on_gpu(flags), in_place=True)
-    assert reduction(scale, ones, in_place=True)[1] == PreMulSum(0.5)
+def check_gpus_of_a_part_are_divided_or_else_joined(place):
+    whole = SimpleNamespace(subset=lambda ranks: SimpleNamespace(ranks=ranks, close=lambda: closed.append(ranks)))
+    closed = []
+    with place.group("parts"):
+        world = end_of(dist.group.WORLD)
+        world._ends.cuda._joined = JoinedGpus(whole, lambda error: None)
+        part = end_of(dist.new_group([0], timeout=SHORT))
+        part.eager_connect_single_device(torch.device("cuda", 3))
+        assert part._ends.cuda.communicator.ranks == [0]
+        part.shutdown()
+        assert closed == [[0]]
+        world._ends.cuda._joined = None
+        apart = end_of(dist.new_group([0], timeout=SHORT))
+        with pytest.raises(dist.DistBackendError, match="joining: no NVIDIA driver"):
+            apart.eager_connect_single_device(torch.device("cuda", 3))

@@ -84,3 +84,16 @@ def test_a_test_that_only_gloo_passes_is_found():
     gloo = {"test_a": "pass", "test_b": "pass", "test_c": "skip", exception: "pass"}
     assert verdict({"test_a": "pass", "test_b": "fail", exception: "fail"}, gloo, known) == (["test_b"], [])
     assert verdict({"test_a": "pass", "test_b": "pass", exception: "pass"}, gloo, known) == ([], [exception])
+
+
+LEFT_OPEN = """
+import ctypes, sys, torch, torch.distributed as dist, railgauge.torch
+dist.init_process_group("railgauge", init_method=f"file://{sys.argv[1]}", rank=0, world_size=1)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(dist.group.WORLD))  # as torch's C++ code may
+dist.all_reduce(torch.ones(1))
+"""
+
+
+def test_a_program_whose_group_is_held_to_the_end_prints_nothing(tmp_path):
+    done = python("-c", LEFT_OPEN, str(tmp_path / "group"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
