@@ -5,7 +5,7 @@ import ast
 
 
 def nodes(tree: ast.AST) -> list[ast.AST]:
-    """A tree's nodes in the order of `ast.walk`, in two thirds of its time, without those that say how a name is used."""
+    """A tree's nodes in the order of `ast.walk`, in two thirds of its time, without those that tell a name's use."""
     found = [tree]
     for node in found:
         for name in node._fields:
