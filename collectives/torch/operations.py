@@ -206,7 +206,8 @@ def _each(prepare: Prepare) -> Prepare:
     """The same for lists of its arguments, one call after another; a rank that is not the root may pass empty ones."""
 
     def all_of_them(at: Position, *columns: Any) -> TorchOperation:
-        *lists, opts = columns
+        *given, opts = columns
+        lists = [[one] if isinstance(one, torch.Tensor) else one for one in given]  # DDP's join passes one tensor
         count = max(map(len, lists))
         rows = zip(*(column or [None] * count for column in lists), strict=True)
         made = [prepare(at, *row, opts) for row in rows]

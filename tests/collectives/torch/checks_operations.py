@@ -57,6 +57,13 @@ def check_reductions(place):
             torch.testing.assert_close(part, reduced(pieces)[place.rank * count :][:count])
 
 
+def check_a_tensor_alone(place):
+    """DDP's join calls the group's own all_reduce with one tensor, not with a list of one."""
+    x = torch.full((3,), 2.0)
+    dist.group.WORLD.allreduce(x).wait()
+    assert x.tolist() == [2.0 * dist.get_world_size()] * 3
+
+
 def check_bitwise_and_scaled_reductions(place):
     bits = torch.tensor([1 << place.rank, 1 << 8])
     for op, want in ((dist.ReduceOp.BOR, [(1 << place.ranks) - 1, 1 << 8]), (dist.ReduceOp.BAND, [0, 1 << 8])):
