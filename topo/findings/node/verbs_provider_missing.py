@@ -33,23 +33,23 @@ def _check(machine: Machine) -> Iterator[Finding]:
     ]
     if not lost and devices and not machine.sources.verbs.names:
         yield RULE.unknown(machine.host, "no device has a node in /dev/infiniband, so libibverbs lists none")
-    serving = {wanted.get(name) for name in machine.sources.verbs.names}
+    working = {wanted.get(name) for name in machine.sources.verbs.names}
     for device in lost:
         provider = wanted.get(device.name)
         known = provider in stack.providers
-        serves = provider is not None and provider in serving
+        works = provider is not None and provider in working
         yield RULE.finding(
             severity(machine, {one.name for one in lost}, device),
             device.name,
-            "libibverbs does not list it" + _why(provider, known=known, serves=serves),
+            "libibverbs does not list it" + _why(provider, known=known, works=works),
             provider=provider,
             providers=list(stack.providers),
         )
 
 
-def _why(provider: str | None, *, known: bool, serves: bool) -> str:
-    """What its provider has to do with it. serves: whether other devices are listed by it."""
-    if serves:
+def _why(provider: str | None, *, known: bool, works: bool) -> str:
+    """What its provider has to do with it. works: whether other devices are listed by it."""
+    if works:
         return f", though its provider {provider} lists others: its node in /dev/infiniband, or the device itself"
     missing = ", which is configured, so its library is missing" if known else ""
     return f": it needs the provider {provider}{missing}" if provider else ""
