@@ -37,6 +37,10 @@ OWN_STATUSES = frozenset({0, 2, 3, 4, 5, INTERNAL, 130, 141})
 WORSE = 1
 """The status of a run that is slower than --compare allows or than its forecast, and of links with findings; the output
 is already printed."""
+OF_TORCHRUN = "--no-python"
+"""An option of torchrun's command lines: its status is 1 for every failure, a killed rank's too."""
+MAY_END_WORSE = frozenset({"--compare", "--fail-on", "link"})
+"""Words with which 1 is taken for railgauge's own there as well."""
 GRACE_S = 5.0
 """How long a launcher may take to end its ranks before it is killed, in seconds."""
 BY_ENVIRONMENT = (SECRET, COMMAND)
@@ -162,15 +166,16 @@ def run_command(command: list[str], environ: Mapping[str, str], hosts: "Sequence
     with exit_on_signals(), _started(command, environ, words if hosts else None) as process:
         printed = _pass_on(process)
         status = process.wait()
-    if is_own(status, printed=printed):  # launchers exit with the status of a rank that failed
+    if is_own(status, command, printed=printed):  # launchers exit with the status of a rank that failed
         return Ended(status, None, printed)
     about = _about_a_host(words.said.decode(errors="replace"), hosts) or "see its output above"
     return Ended(4, f"{os.path.basename(command[0])} ended with status {status}: {about}", printed)
 
 
-def is_own(status: int | None, *, printed: bool) -> bool:
-    """Whether a status is railgauge's, and not its launcher's or a signal's."""
-    return status in OWN_STATUSES or (status == WORSE and printed)
+def is_own(status: int | None, words: Sequence[str] = (), *, printed: bool) -> bool:
+    """Whether a status is railgauge's, and not its launcher's or a signal's; `words` is the launcher's command line."""
+    may_be_worse = OF_TORCHRUN not in words or not MAY_END_WORSE.isdisjoint(words)
+    return status in OWN_STATUSES or (status == WORSE and printed and may_be_worse)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@
 import subprocess
 import sys
 
+from tests.patience import HANGS_AFTER_S
+
 CODE = """
 import dataclasses, sys
 made = []
@@ -19,7 +21,9 @@ MOST_DATACLASSES = 60
 
 
 def test_the_check_of_a_healthy_machine_loads_neither_search_nor_model():
-    shown = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=60, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, timeout=HANGS_AFTER_S, check=True
+    )
     status, heavy, dataclasses = shown.stdout.splitlines()[-1].rsplit(maxsplit=2)
     assert (status, heavy) == ("0", "[]")
     assert int(dataclasses) <= MOST_DATACLASSES

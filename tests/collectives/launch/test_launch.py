@@ -72,7 +72,7 @@ def test_a_job_has_the_secret_that_is_set_or_a_new_one(monkeypatch):
     assert all(len(secret) == 64 for secret in drawn)
 
 
-@pytest.mark.parametrize(("status", "told"), [(0, 0), (2, 2), (4, 4), (130, 130), (1, 4), (137, 4), (255, 4)])
+@pytest.mark.parametrize(("status", "told"), [(0, 0), (2, 2), (4, 4), (130, 130), (1, 1), (137, 4), (255, 4)])
 def test_a_status_that_is_not_railgauges_is_4_with_a_word(status, told, capfd):
     ended = run_command([sys.executable, "-c", f"print('out'); raise SystemExit({status})"], os.environ)
     assert ended.status == told

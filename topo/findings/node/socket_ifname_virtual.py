@@ -15,6 +15,8 @@ VIRTUAL = re.compile(
     r"(?:lo|docker|podman|veth|virbr|vnet|br-|cni|flannel|cali|tunl|vxlan|cilium|lxc|lxd|kube|nodelocaldns|weave"
     r"|tailscale|wg|tun|tap|dummy|ifb)"
 )
+OF_IPV4 = "0000:0000:0000:0000:0000:ffff:"
+"""How a GID begins that is an IPv4 address."""
 LINK_LOCAL = "169.254."  # RFC 3927
 KINDS = ("bridge", "vxlan", "wireguard", "geneve", "tun")  # DEVTYPE; bonds, VLANs and macvlans lead outside
 
@@ -40,11 +42,13 @@ def _check(machine: Machine) -> Iterator[Finding]:
 
 def _level(machine: Machine, place: int, real: list[str]) -> Level:
     """FAIL for the bootstrap where another interface leads outside; without one a job of this node alone works, and
-    RDMA NICs are there for larger ones.
+    RDMA NICs are there for larger ones. An IPv4 address in a GID table is one that the record of interfaces lacks.
     """
     if place:
         return Level.INFO
-    return Level.FAIL if real else Level.WARN if machine.rdma_ports else Level.INFO
+    gids = [gid.gid for one in machine.rdma_ports for gid in one.rdma_port.gids or ()]
+    alone = bool(machine.rdma_ports) and not any(gid.startswith(OF_IPV4) for gid in gids)
+    return Level.FAIL if real else Level.WARN if alone else Level.INFO
 
 
 def _instead(real: list[str]) -> str:

@@ -106,7 +106,7 @@ MACHINES = {
         {("expectation-unmet", "FAIL", "nvswitches")},
     ),
     "interfaces without addresses": (
-        ROCE,
+        "dgx-1v",
         {"facts": {"interfaces.interfaces": [{"name": "lo", "index": 1, "flags": 73, "addresses": ["127.0.0.1"]}]}},
         {("socket-ifname-virtual", "WARN", "lo")},
     ),
