@@ -137,9 +137,8 @@ void from_any_rank(Transport transport) {
 void short_ones_leave_without_their_receiver(Transport transport) {
   World world(transport, 2, 2, 128);
   world.add_pairs();
+  std::atomic<bool> left{false};
   on_every_rank(2, [&](int rank) {
-    static std::atomic<bool> left;
-    if (rank == 0) left = false;
     Rank own(world, rank);
     if (rank == 0) {
       Letter longer = own.send(1, 1, 0, 1000);
