@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.operations import TorchOperation
 from railgauge.collectives.torch.record import TorchEntry
 
@@ -23,8 +24,7 @@ class TorchCall:
     """A call on tensors of one device."""
 
     label: str
-    where: str
-    """The rank, the group and the operation, for errors."""
+    errors: TorchErrors
     operation: TorchOperation
     result: list[Any]
     is_async: bool

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operations on CUDA tensors ask of streams, on stand-ins: which runs, which waits for which, what is kept."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 from unittest import mock
@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.group import end_of
 from railgauge.collectives.torch.operations import TorchOperation
 from railgauge.topo.errors import UsageError
@@ -45,13 +46,20 @@ class Streams:
         self.current = before
 
     def patched(self):
-        return mock.patch.multiple(
+        stack = ExitStack()
+        cuda = mock.patch.multiple(
             torch.cuda,
             device=lambda device: nullcontext(),
             current_stream=lambda device=None: self.current,
             stream=self.using,
-            Stream=lambda device: self.stream("side"),
+            Stream=lambda device=None, stream_id="side", **_: self.stream(stream_id),
         )
+        handle = mock.patch.object(
+            torch._C, "_cuda_getCurrentStream", lambda device: (self.current.name, device, 1), create=True
+        )
+        stack.enter_context(cuda)
+        stack.enter_context(handle)
+        return stack
 
     def tensor(self, device=None):
         return SimpleNamespace(
@@ -61,7 +69,7 @@ class Streams:
 
 def call(streams, tensors, *, is_async):
     run = TorchOperation(lambda on: streams.log.append(f"{on} on {streams.current.name}"), tensors[:1], tensors[1:])
-    return TorchCall("all_reduce", "rank 0 of group 0: all_reduce", run, tensors, is_async, None, None)
+    return TorchCall("all_reduce", TorchErrors("rank 0 of group 0: all_reduce"), run, tensors, is_async, None, None)
 
 
 class Engine:
@@ -106,7 +114,10 @@ def check_a_call_runs_on_the_current_stream(place):
             work = operations.start(call(streams, [streams.tensor()], is_async=False))
         assert streams.log == ["joins GPU 3", "run on current"]
         work.wait()
-    assert streams.log[2:] == ["current waits for event of current"]
+        assert streams.log[2:] == [], "a stream waits for itself"
+        with streams.using(streams.stream("other")):
+            work.wait()
+    assert streams.log[2:] == ["other waits for event of current"]
 
 
 def check_an_async_call_has_a_stream_of_its_own(place):
