@@ -28,10 +28,16 @@ class TorchCall:
     operation: TorchOperation
     result: list[Any]
     is_async: bool
-    timeout_s: float | None
-    """Of this operation; None: its group's."""
-    entry: TorchEntry | None
+    options: Any
+    """Torch's; None: it has none."""
+    entry: TorchEntry | None = None
     """Its place in the flight record, where one is kept."""
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Of this operation; None: its group's."""
+        seconds: float = self.options.timeout.total_seconds() if self.options else 0
+        return seconds if seconds > 0 else None
 
     def begin(self) -> None:
         """Note that it runs."""

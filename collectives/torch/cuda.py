@@ -15,7 +15,7 @@ from torch._C._distributed_c10d import Work as WorkOfTorch
 from torch.distributed import DistBackendError
 
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import Error, UsageError
 
 NOTHING = contextlib.nullcontext()
 
@@ -89,7 +89,7 @@ class CudaWork(WorkOfTorch):  # type: ignore[misc]
         return self._stream
 
 
-class CudaWorkInPlace(CudaWork):
+class CudaWorkOnCallersStream(CudaWork):
     """An operation on the stream that was the caller's when it was called: nothing waits for it there, and its event is
     recorded once somebody asks for it.
     """
@@ -154,14 +154,16 @@ class CudaOperations:
     def start(self, call: TorchCall) -> CudaWork:
         """Put a collective on the stream that it was prepared on."""
         tensors = [*call.operation.inputs, *call.operation.outputs]
-        with call.errors:
+        try:
             device = _device_of(tensors)
             communicator = self.connect(device)
             if call.entry:
                 call.entry.begin()
             call.operation.run(communicator)
+        except Error as error:
+            raise call.errors.of(error) from error
         if not call.is_async:
-            work = CudaWorkInPlace(call.result)
+            work = CudaWorkOnCallersStream(call.result)
             work.handle = current_handle(device.index)
             return work
         _keep(tensors, self._side)

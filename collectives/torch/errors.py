@@ -23,5 +23,9 @@ class TorchErrors:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if isinstance(error, Error):
-            known = ValueError if isinstance(error, UsageError) else DistBackendError
-            raise known(f"railgauge: {self.where}: {error}") from error
+            raise self.of(error) from error
+
+    def of(self, error: Error) -> Exception:
+        """Torch's for one of ours, for a `try` of its own: that costs nothing where nothing fails."""
+        known = ValueError if isinstance(error, UsageError) else DistBackendError
+        return known(f"railgauge: {self.where}: {error}")

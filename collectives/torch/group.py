@@ -25,7 +25,7 @@ from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.store import store_of
 from railgauge.collectives.torch.tensors import moved
 from railgauge.collectives.torch.work import WorksTogether
-from railgauge.topo.errors import AbortedError, UsageError
+from railgauge.topo.errors import AbortedError, Error, UsageError
 
 NAME = "railgauge"
 DEVICES = ("cpu", "cuda")
@@ -72,7 +72,9 @@ class TorchGroup(BASE):  # type: ignore[misc]
         host = HostOperations(communicator, timeout.total_seconds(), job.timeout.total_seconds(), check)
         self._ends: Ends | None = Ends(job, communicator, host, CudaOperations(self._join_gpus))
         self._others: dict[str, Any] = {}
-        """By device, what other back ends have."""
+        """By kind of device, what other back ends have."""
+        self._places: dict[Any, tuple[Any, Any]] = {}
+        """What `_place` found."""
 
     def send(self, tensors: list[Any], dst: int, tag: int) -> Any:
         """Begin to send a tensor to rank `dst` of the group."""
@@ -149,6 +151,7 @@ class TorchGroup(BASE):  # type: ignore[misc]
         ends, self._ends = self._ends, None  # torch may keep this object to the program's end
         if ends is None:
             return
+        self._places.clear()
         ends.cuda.close(error)
         ends.host.close()
         for other in filter(None, self._others.values()):
@@ -235,23 +238,25 @@ class TorchGroup(BASE):  # type: ignore[misc]
         elif args and args[-1] is None and opts is None:
             args = args[:-1]
         opts = opts or row.options()
-        ends, device = self._ends or self._open(row.label), _device_of(args)
-        if other := self._other(kind := device.type):
+        device = _device_of(args)
+        other, place = self._places.get(device) or self._place(device, row.label)
+        if other:
             return getattr(other, name)(*args, opts)
         result = args[0] if isinstance(args[0], list) else [args[0]]
-        place: Any = ends.host if kind == "cpu" else ends.cuda
         is_async = self._is_async(opts)
         with place.preparing(device, is_async=is_async):
-            with self._errors(row.label):
+            try:
                 operation = row.prepare(self._at, *args, opts)
+            except Error as error:
+                raise self._errors(row.label).of(error) from error
             return self._keep(place.start, self._call(row.label, operation, result, opts, is_async=is_async))
 
     def _is_async(self, opts: Any) -> bool:
         return self._together is not None or getattr(opts, "asyncOp", True)
 
     def _transfer(self, name: str, label: str, tensors: list[Any], peer: int | None, tag: int) -> Any:
-        ends, device = self._open(label), _device_of((tensors,))
-        if other := self._other(device.type):
+        other, place = self._place(_device_of((tensors,)), label)
+        if other:
             return getattr(other, name)(tensors, *(one for one in (peer, tag) if one is not None))
         with self._errors(label):
             if len(tensors) != 1:
@@ -260,20 +265,18 @@ class TorchGroup(BASE):  # type: ignore[misc]
         sends = name == "send"
         operation = TorchOperation(lambda on: None, tensors if sends else [], [] if sends else tensors)
         call = self._call(label, operation, tensors, None, is_async=True)
-        place: Any = ends.host if device.type == "cpu" else ends.cuda
         return self._keep(place.transfer, call, TorchMessage(array, peer, tag, sends))
 
     def _call(
         self, label: str, operation: TorchOperation, result: list[Any], opts: Any, *, is_async: bool
     ) -> TorchCall:
         self._count += 1
-        seconds = opts.timeout.total_seconds() if opts else 0
-        limit_s = seconds if seconds > 0 else None
-        entry = None
+        call = TorchCall(label, self._errors(label), operation, result, is_async, opts)
         if self._recorded and (record := self._open(label).job.record):
-            sides, timeout_s = (operation.inputs, operation.outputs), limit_s or self._timeout.total_seconds()
-            entry = record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
-        return TorchCall(label, self._errors(label), operation, result, is_async, limit_s, entry)
+            timeout_s = call.timeout_s or self._timeout.total_seconds()
+            sides = operation.inputs, operation.outputs
+            call.entry = record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
+        return call
 
     def _keep(self, start: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -305,6 +308,13 @@ class TorchGroup(BASE):  # type: ignore[misc]
             return devices_of(dist.get_backend_config(self))
         except (ValueError, TypeError):  # torch does not know the group
             return dict.fromkeys(DEVICES, NAME)
+
+    def _place(self, device: Any, label: str) -> tuple[Any, Any]:
+        """What runs operations on a device's tensors: another back end's group, or a part of this one."""
+        ends = self._open(label)
+        made = self._other(device.type), ends.host if device.type == "cpu" else ends.cuda
+        self._places[device] = made
+        return made
 
     def _other(self, device: str) -> Any:
         """The process group of another back end, where the user named one for this device; None: it is ours."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operations on CUDA tensors ask of streams, on stand-ins: which runs, which waits for which, what is kept."""
 
+import sys
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from railgauge.collectives.dtype import Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
 from railgauge.collectives.torch.errors import TorchErrors
@@ -19,6 +21,10 @@ from railgauge.topo.errors import UsageError
 
 SHORT = timedelta(seconds=1)
 """No longer than the default group's: a group with it is a part of that one."""
+MOST_FUNCTIONS = 30
+"""Of Python that an all_reduce of a CUDA tensor may call up to the communicator: each takes about 0.1 us, and NCCL's
+whole call through torch 40.
+"""
 
 
 class Streams:
@@ -192,6 +198,24 @@ def check_what_is_refused(place):
         operations.connect(streams.device)
         with pytest.raises(ValueError, match="this rank's GPU in the group is"):
             operations.start(call(streams, [other], is_async=False))
+
+
+def check_a_call_runs_few_functions_of_python(place):
+    streams, called = Streams(), []
+    with place.group("few"), streams.patched():
+        group = end_of(dist.group.WORLD)
+        tensor, device = torch.ones(2, device="meta"), torch.device("meta")
+        communicator = SimpleNamespace(all_reduce=lambda array, op: streams.log.append(op))
+        group._ends.cuda._joined, group._ends.cuda._device = JoinedGpus(communicator, lambda error: None), device
+        group._others["meta"] = None
+        options = dist.AllreduceOptions()
+        options.asyncOp = False
+        group.allreduce([tensor], options).wait()
+        sys.setprofile(lambda frame, event, _: event == "call" and called.append(frame.f_code.co_qualname))
+        group.allreduce([tensor], options).wait()
+        sys.setprofile(None)
+    assert streams.log == [Redop.SUM] * 2
+    assert len(called) <= MOST_FUNCTIONS, called
 
 
 def check_gpus_of_a_part_are_divided_or_else_joined(place):
