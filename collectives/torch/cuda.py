@@ -149,7 +149,8 @@ class CudaOperations:
             return NOTHING
         side = self._side_stream(device)
         side.wait_stream(torch.cuda.current_stream(device))
-        return torch.cuda.stream(side)
+        using: contextlib.AbstractContextManager[Any] = torch.cuda.stream(side)
+        return using
 
     def start(self, call: TorchCall) -> CudaWork:
         """Put a collective on the stream that it was prepared on."""
