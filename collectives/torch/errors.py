@@ -10,7 +10,7 @@ from railgauge.topo.errors import Error, UsageError
 
 class TorchErrors:
     """A block whose errors of ours become torch's, with the rank and the operation in front; the message itself names
-    the peer. Not a generator, which would take a tenth of a short operation; one serves any number of blocks.
+    the peer. Not a generator, which would take a tenth of a short operation; one may be entered again and again.
     """
 
     __slots__ = ("where",)
