@@ -238,5 +238,5 @@ def _device_of(tensors: Sequence[Any]) -> Any:
 
 def _keep(tensors: Sequence[Any], stream: Any) -> None:
     """Let no tensor's memory be used again before the stream has used it."""
-    for tensor in tensors:
+    for tensor in {id(one): one for one in tensors}.values():  # in place: input and output
         tensor.record_stream(stream)

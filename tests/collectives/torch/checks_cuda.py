@@ -130,8 +130,9 @@ def check_an_async_call_has_a_stream_of_its_own(place):
     streams = Streams()
     with streams.patched():
         operations = joined(streams)
+        in_place = [streams.tensor()] * 2
         with operations.preparing(streams.device, is_async=True):
-            work = operations.start(call(streams, [streams.tensor()], is_async=True))
+            work = operations.start(call(streams, in_place, is_async=True))
         assert streams.log == ["side waits for current", "joins GPU 3", "run on side", "kept for side"]
         work.wait()
         assert streams.log[4:] == ["current waits for event of side"]
