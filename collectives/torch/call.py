@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.operations import TorchOperation
 from railgauge.collectives.torch.record import TorchEntry
 
@@ -23,15 +24,20 @@ class TorchCall:
     """A call on tensors of one device."""
 
     label: str
-    where: str
-    """The rank, the group and the operation, for errors."""
+    errors: TorchErrors
     operation: TorchOperation
     result: list[Any]
     is_async: bool
-    timeout_s: float | None
-    """Of this operation; None: its group's."""
-    entry: TorchEntry | None
+    options: Any
+    """Torch's; None: it has none."""
+    entry: TorchEntry | None = None
     """Its place in the flight record, where one is kept."""
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Of this operation; None: its group's."""
+        seconds: float = self.options.timeout.total_seconds() if self.options else 0
+        return seconds if seconds > 0 else None
 
     def begin(self) -> None:
         """Note that it runs."""

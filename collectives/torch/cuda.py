@@ -6,7 +6,7 @@ from any rank) is refused by name, except tags, which are ignored as NCCL ignore
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -15,20 +15,30 @@ from torch._C._distributed_c10d import Work as WorkOfTorch
 from torch.distributed import DistBackendError
 
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.collectives.torch.errors import TorchErrors
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import Error, UsageError
+
+NOTHING = contextlib.nullcontext()
+
+
+def current_handle(device: int) -> tuple[int, int, int]:
+    """The current stream of a GPU as torch's C code has it, for `torch.cuda.Stream`: torch's own call makes that object
+    each time, which takes longer than the launch of a kernel.
+    """
+    handle: tuple[int, int, int] = torch._C._cuda_getCurrentStream(device)
+    return handle
 
 
 class CudaWork(WorkOfTorch):  # type: ignore[misc]
     """An operation on a stream: waiting for it makes the current stream wait, not the program."""
 
+    _stream: Any = None
+    _event: Any = None
+    _future: Any = None
+
     def __init__(self, result: list[Any], put: Callable[[], None] = lambda: None) -> None:
         """`put` puts it on its stream, where that is not done yet when somebody asks for it."""
         super().__init__()
         self._result, self._put = result, put
-        self._stream: Any = None
-        self._event: Any = None
-        self._future: Any = None
 
     def on(self, stream: Any, event: Any) -> "CudaWork":
         """It is on a stream, and done at the event."""
@@ -79,6 +89,26 @@ class CudaWork(WorkOfTorch):  # type: ignore[misc]
         return self._stream
 
 
+class CudaWorkOnCallersStream(CudaWork):
+    """An operation on the stream that was the caller's when it was called: nothing waits for it there, and its event is
+    recorded once somebody asks for it.
+    """
+
+    handle: tuple[int, int, int]
+    """Of that stream."""
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Let the current stream wait for it, if it is another one."""
+        return current_handle(self.handle[1]) == self.handle or super().wait()
+
+    def _on_stream(self) -> Any:
+        if self._stream is None:
+            number, index, kind = self.handle
+            stream = torch.cuda.Stream(stream_id=number, device_index=index, device_type=kind)
+            self.on(stream, stream.record_event())
+        return self._stream
+
+
 class JoinedGpus(NamedTuple):
     """The GPUs of all ranks of a group."""
 
@@ -99,8 +129,8 @@ class CudaOperations:
         self._messages: list[tuple[TorchCall, TorchMessage, Any, CudaWork]] = []
         """Sends and receives that are not on the stream yet, each with the event after which its tensor is ready."""
 
-    def connect(self, device: Any) -> None:
-        """Join the GPUs of all ranks, which all call it, where they are not.
+    def connect(self, device: Any) -> Any:
+        """The engine's communicator of the GPUs of all ranks, which all call it; the first call joins them.
 
         Raises:
             UsageError: this rank's GPU in the group is another one. RunError: some ranks did not join.
@@ -109,32 +139,36 @@ class CudaOperations:
             self._joined, self._device = self._join(device.index), device
         elif device != self._device:
             raise UsageError(f"a tensor on {device}: this rank's GPU in the group is {self._device}")
+        return self._joined.communicator
 
-    @contextlib.contextmanager
-    def preparing(self, device: Any, *, is_async: bool) -> Iterator[None]:
+    def preparing(self, device: Any, *, is_async: bool) -> contextlib.AbstractContextManager[Any]:
         """Prepare and start an operation on its stream, so that what it allocates is freed in that stream's order."""
-        self.put_messages()
-        with torch.cuda.device(device):
-            stream = torch.cuda.current_stream(device)
-            if is_async:
-                side = self._side_stream(device)
-                side.wait_stream(stream)
-                stream = side
-            with torch.cuda.stream(stream):
-                yield
+        if self._messages:
+            self.put_messages()
+        if not is_async:
+            return NOTHING
+        side = self._side_stream(device)
+        side.wait_stream(torch.cuda.current_stream(device))
+        using: contextlib.AbstractContextManager[Any] = torch.cuda.stream(side)
+        return using
 
     def start(self, call: TorchCall) -> CudaWork:
         """Put a collective on the stream that it was prepared on."""
         tensors = [*call.operation.inputs, *call.operation.outputs]
-        with TorchErrors(call.where):
+        try:
             device = _device_of(tensors)
-            self.connect(device)
-            stream = torch.cuda.current_stream(device)
-            call.begin()
-            call.operation.run(self.communicator)
-        if call.is_async:
-            _keep(tensors, stream)
-        return CudaWork(call.result).on(stream, stream.record_event())
+            communicator = self.connect(device)
+            if call.entry:
+                call.entry.begin()
+            call.operation.run(communicator)
+        except Error as error:
+            raise call.errors.of(error) from error
+        if not call.is_async:
+            work = CudaWorkOnCallersStream(call.result)
+            work.handle = current_handle(device.index)
+            return work
+        _keep(tensors, self._side)
+        return CudaWork(call.result).on(self._side, self._side.record_event())
 
     def transfer(self, call: TorchCall, message: TorchMessage) -> CudaWork:
         """Begin a send or receive. It is put on the group's stream with all others that were called until one of them
@@ -142,7 +176,7 @@ class CudaOperations:
         and ranks that send to each other before they receive would wait for each other.
         """
         tensors = [*call.operation.inputs, *call.operation.outputs]
-        with TorchErrors(call.where):
+        with call.errors:
             if message.peer is None:
                 raise UsageError("a receive of a CUDA tensor from any rank: name the rank")
             self.connect(tensors[0].device)
@@ -157,7 +191,7 @@ class CudaOperations:
         if not messages:
             return
         side = self._side_stream(self._device)
-        with TorchErrors(messages[0][0].where), torch.cuda.device(self._device), torch.cuda.stream(side):
+        with messages[0][0].errors, torch.cuda.device(self._device), torch.cuda.stream(side):
             with self.communicator.group():
                 for call, (array, peer, _, sends), ready, _ in messages:
                     side.wait_event(ready)
@@ -196,12 +230,13 @@ class CudaOperations:
 def _device_of(tensors: Sequence[Any]) -> Any:
     """The GPU of an operation's tensors; UsageError: they are not on one device."""
     device = tensors[0].device
-    if other := next((one.device for one in tensors if one.device != device), None):
-        raise UsageError(f"tensors on {device} and {other}: expected one device")
+    for one in tensors:
+        if (other := one.device) != device:
+            raise UsageError(f"tensors on {device} and {other}: expected one device")
     return device
 
 
 def _keep(tensors: Sequence[Any], stream: Any) -> None:
     """Let no tensor's memory be used again before the stream has used it."""
-    for tensor in tensors:
+    for tensor in {id(one): one for one in tensors}.values():  # in place: input and output
         tensor.record_stream(stream)

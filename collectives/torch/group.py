@@ -5,7 +5,6 @@ From 2.15 on, torch makes the process group, of a back end for each device, whic
 implements the process group, with all of its devices.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.store import store_of
 from railgauge.collectives.torch.tensors import moved
 from railgauge.collectives.torch.work import WorksTogether
-from railgauge.topo.errors import AbortedError, UsageError
+from railgauge.topo.errors import AbortedError, Error, UsageError
 
 NAME = "railgauge"
 DEVICES = ("cpu", "cuda")
@@ -62,6 +61,8 @@ class TorchGroup(BASE):  # type: ignore[misc]
         self._members, self._store, self._timeout = members, store, timeout
         self._at = Position(communicator.rank, communicator.size)
         self._name = self._about = ""
+        self._named: dict[str, TorchErrors] = {}
+        """By operation: errors with this group's name."""
         self._count = 0
         self._together: list[Any] | None = None
         self._part_of_gpus = join_gpus
@@ -71,7 +72,9 @@ class TorchGroup(BASE):  # type: ignore[misc]
         host = HostOperations(communicator, timeout.total_seconds(), job.timeout.total_seconds(), check)
         self._ends: Ends | None = Ends(job, communicator, host, CudaOperations(self._join_gpus))
         self._others: dict[str, Any] = {}
-        """By device, what other back ends have."""
+        """By kind of device, what other back ends have."""
+        self._places: dict[Any, tuple[Any, Any]] = {}
+        """What `_place` found."""
 
     def send(self, tensors: list[Any], dst: int, tag: int) -> Any:
         """Begin to send a tensor to rank `dst` of the group."""
@@ -90,7 +93,8 @@ class TorchGroup(BASE):  # type: ignore[misc]
         ends = self._open("barrier")
         ends.cuda.synchronize()
         operation = TorchOperation(lambda on: on.barrier(), [], [])  # type: ignore[attr-defined]
-        return self._begin("barrier", operation, [], opts or c10d.BarrierOptions(), ends.host)
+        opts = opts or c10d.BarrierOptions()
+        return self._keep(ends.host.start, self._call("barrier", operation, [], opts, is_async=self._is_async(opts)))
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """A barrier; as every error here, its own names the ranks that do not come."""
@@ -147,6 +151,7 @@ class TorchGroup(BASE):  # type: ignore[misc]
         ends, self._ends = self._ends, None  # torch may keep this object to the program's end
         if ends is None:
             return
+        self._places.clear()
         ends.cuda.close(error)
         ends.host.close()
         for other in filter(None, self._others.values()):
@@ -166,6 +171,7 @@ class TorchGroup(BASE):  # type: ignore[misc]
     def setGroupName(self, name: str) -> None:
         """For torch."""
         self._name = name
+        self._named.clear()
         if self._recorded:
             self._recorded.name = name
 
@@ -226,54 +232,51 @@ class TorchGroup(BASE):  # type: ignore[misc]
 
     start_coalescing, end_coalescing = _start_coalescing, _end_coalescing
 
-    def _run(self, name: str, row: TorchRow, *args: Any, opts: Any = None) -> Any:
+    def _run(self, name: str, row: TorchRow, args: Sequence[Any], opts: Any) -> Any:
         if args and isinstance(args[-1], row.options):
-            *args, opts = args  # type: ignore[assignment]
+            *args, opts = args
         elif args and args[-1] is None and opts is None:
             args = args[:-1]
         opts = opts or row.options()
-        ends, device = self._open(row.label), _device_of(args)
-        if other := self._other(device.type):
+        device = _device_of(args)
+        other, place = self._places.get(device) or self._place(device, row.label)
+        if other:
             return getattr(other, name)(*args, opts)
         result = args[0] if isinstance(args[0], list) else [args[0]]
-        place: Any = ends.host if device.type == "cpu" else ends.cuda
-        with place.preparing(device, is_async=self._is_async(opts)):
-            with TorchErrors(self._where(row.label)):
+        is_async = self._is_async(opts)
+        with place.preparing(device, is_async=is_async):
+            try:
                 operation = row.prepare(self._at, *args, opts)
-            return self._begin(row.label, operation, result, opts, place)
+            except Error as error:
+                raise self._errors(row.label).of(error) from error
+            return self._keep(place.start, self._call(row.label, operation, result, opts, is_async=is_async))
 
     def _is_async(self, opts: Any) -> bool:
         return self._together is not None or getattr(opts, "asyncOp", True)
 
-    def _begin(self, label: str, operation: TorchOperation, result: list[Any], opts: Any, place: Any) -> Any:
-        seconds = opts.timeout.total_seconds()
-        call = self._call(label, operation, result, seconds, is_async=self._is_async(opts))
-        return self._keep(place.start, call)
-
     def _transfer(self, name: str, label: str, tensors: list[Any], peer: int | None, tag: int) -> Any:
-        ends, device = self._open(label), _device_of((tensors,))
-        if other := self._other(device.type):
+        other, place = self._place(_device_of((tensors,)), label)
+        if other:
             return getattr(other, name)(tensors, *(one for one in (peer, tag) if one is not None))
-        with TorchErrors(self._where(label)):
+        with self._errors(label):
             if len(tensors) != 1:
                 raise UsageError(f"{len(tensors)} tensors: expected one")
             array = moved(tensors[0])
         sends = name == "send"
         operation = TorchOperation(lambda on: None, tensors if sends else [], [] if sends else tensors)
-        call = self._call(label, operation, tensors, 0, is_async=True)
-        place: Any = ends.host if device.type == "cpu" else ends.cuda
+        call = self._call(label, operation, tensors, None, is_async=True)
         return self._keep(place.transfer, call, TorchMessage(array, peer, tag, sends))
 
     def _call(
-        self, label: str, operation: TorchOperation, result: list[Any], seconds: float, *, is_async: bool
+        self, label: str, operation: TorchOperation, result: list[Any], opts: Any, *, is_async: bool
     ) -> TorchCall:
         self._count += 1
-        limit_s = seconds if seconds > 0 else None
-        entry, ends = None, self._open(label)
-        if ends.job.record and self._recorded:
-            sides, timeout_s = (operation.inputs, operation.outputs), limit_s or self._timeout.total_seconds()
-            entry = ends.job.record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
-        return TorchCall(label, self._where(label), operation, result, is_async, limit_s, entry)
+        call = TorchCall(label, self._errors(label), operation, result, is_async, opts)
+        if self._recorded and (record := self._open(label).job.record):
+            timeout_s = call.timeout_s or self._timeout.total_seconds()
+            sides = operation.inputs, operation.outputs
+            call.entry = record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
+        return call
 
     def _keep(self, start: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -291,6 +294,12 @@ class TorchGroup(BASE):  # type: ignore[misc]
             raise ValueError(f"railgauge: {self._where(label)}: the group was destroyed")
         return self._ends
 
+    def _errors(self, label: str) -> TorchErrors:
+        errors = self._named.get(label)
+        if errors is None:
+            errors = self._named[label] = TorchErrors(self._where(label))
+        return errors
+
     def _where(self, label: str) -> str:
         return f"rank {self._at.rank} of group {self._name or 'unnamed'}: {label}"
 
@@ -299,6 +308,13 @@ class TorchGroup(BASE):  # type: ignore[misc]
             return devices_of(dist.get_backend_config(self))
         except (ValueError, TypeError):  # torch does not know the group
             return dict.fromkeys(DEVICES, NAME)
+
+    def _place(self, device: Any, label: str) -> tuple[Any, Any]:
+        """What runs operations on a device's tensors: another back end's group, or a part of this one."""
+        ends = self._open(label)
+        made = self._other(device.type), ends.host if device.type == "cpu" else ends.cuda
+        self._places[device] = made
+        return made
 
     def _other(self, device: str) -> Any:
         """The process group of another back end, where the user named one for this device; None: it is ours."""
@@ -341,9 +357,16 @@ def _device_of(args: Sequence[Any]) -> Any:
     raise ValueError("railgauge: a call without a tensor")
 
 
+def _method(name: str, row: TorchRow) -> Callable[..., Any]:
+    def call(group: TorchGroup, *args: Any, opts: Any = None) -> Any:
+        return group._run(name, row, args, opts)
+
+    return call
+
+
 def _add_operations() -> None:
     for name, row in OPERATIONS.items():
-        setattr(TorchGroup, name, functools.partialmethod(TorchGroup._run, name, row))
+        setattr(TorchGroup, name, _method(name, row))
     for old, new in OTHER_SPELLINGS.items():
         setattr(TorchGroup, old, getattr(TorchGroup, new))
 

@@ -13,11 +13,11 @@ from torch.distributed import DistBackendError
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.work import Pending, TorchWork
 from railgauge.topo.errors import WaitTimeoutError
 
+NOTHING = contextlib.nullcontext()
 MOST_WAITERS = 1024
 """Futures that are waited for at once; a thread each, made when it is needed."""
 
@@ -36,7 +36,7 @@ class HostOperations:
 
     def preparing(self, device: Any, *, is_async: bool) -> contextlib.AbstractContextManager[None]:
         """Nothing is to be done before an operation is prepared and started."""
-        return contextlib.nullcontext()
+        return NOTHING
 
     def start(self, call: TorchCall) -> TorchWork:
         """Run a collective, or with `call.is_async` begin it."""
@@ -48,7 +48,7 @@ class HostOperations:
             self._check.after(call, self._communicator)
             call.complete()
 
-        with self._turn, TorchErrors(call.where):
+        with self._turn, call.errors:
             pending = self._order.start(run, None, async_op=call.is_async or limit is not None)
         if pending is None:
             return TorchWork(call.result)
@@ -60,7 +60,7 @@ class HostOperations:
     def transfer(self, call: TorchCall, message: TorchMessage) -> TorchWork:
         """Begin a send or receive."""
         start: Callable[..., Any] = self._communicator.isend if message.sends else self._communicator.irecv
-        with TorchErrors(call.where):
+        with call.errors:
             pending = start(*message[:3])
         call.begin()
         return self._work(call, pending, self._limit(None), in_messages=True)
@@ -90,7 +90,7 @@ class HostOperations:
         """Wait for `seconds` at most, after which the caller may wait again, or for `limit`, which ends the run."""
         until = seconds if limit is None or (seconds is not None and seconds < limit) else limit
         try:
-            with TorchErrors(call.where):
+            with call.errors:
                 pending.wait(until)
             if in_messages:
                 call.complete()
@@ -100,4 +100,4 @@ class HostOperations:
                 raise
             if until == limit:
                 late = self._communicator.give_up(late, in_messages=in_messages)
-            raise DistBackendError(f"railgauge: {call.where}: timeout after {until:g} s: {late}") from late
+            raise DistBackendError(f"railgauge: {call.errors.where}: timeout after {until:g} s: {late}") from late

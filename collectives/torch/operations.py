@@ -207,6 +207,8 @@ def _each(prepare: Prepare) -> Prepare:
 
     def all_of_them(at: Position, *columns: Any) -> TorchOperation:
         *given, opts = columns
+        if len(given) == 1 and isinstance(given[0], list) and len(given[0]) == 1:  # most calls
+            return prepare(at, given[0][0], opts)
         lists = [[one] if isinstance(one, torch.Tensor) else one for one in given]  # DDP's join passes one tensor
         count = max(map(len, lists))
         rows = zip(*(column or [None] * count for column in lists), strict=True)

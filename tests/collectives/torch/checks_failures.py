@@ -47,6 +47,10 @@ def check_invalid_calls(place):
             says("no back end for tensors on meta", lambda: dist.all_reduce(ones.to("meta")), ValueError)
         dist.barrier()  # the group goes on
         part = dist.new_group()
+        dist.all_reduce(ones, group=part)
+        end_of(part).setGroupName("other")
+        sparse = torch.ones(2).to_sparse()
+        says("of group other: all_reduce: a sparse", lambda: dist.all_reduce(sparse, group=part), ValueError)
         dist.destroy_process_group(part)
         says("all_reduce: the group was destroyed", lambda: part.allreduce([ones]), ValueError)
 
