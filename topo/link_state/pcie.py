@@ -135,6 +135,12 @@ class PciState:
         """Whether pictures mark it and `check` warns of it."""
         return self.verdict in FAULTS
 
+    @property
+    def running(self) -> Rate:
+        """What it carries: `held`, and what it can do where nothing holds it; never the speed of a GPU at rest."""
+        can = self.link.can
+        return Rate(gt_per_s=self.held.gt_per_s or can.gt_per_s, lanes=self.held.lanes or can.lanes)
+
 
 def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
     """The state of each link, in their order; `links` are all of one or more hosts."""

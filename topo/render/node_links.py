@@ -125,12 +125,12 @@ def _switch_above(state: PciState, states: Sequence[PciState], switches: set[Pla
 
 def _pci_fault(state: PciState) -> LinkFault:
     link, full, gb_per_s = state.link, state.full, f"{state.link.gb_per_s:g} GB/s"
-    if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED) and link.now:
-        parts = (link.now.text, full.text)
+    if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED):
+        parts = (state.running.text, full.text)
         if state.reason is Reason.ENDS_LANES:
-            parts = (f"x{link.now.lanes}", f"x{full.lanes}")
+            parts = (f"x{state.running.lanes}", f"x{full.lanes}")
         return LinkFault(
-            brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends support {full.text}"
+            brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {state.running.text}, both ends support {full.text}"
         )
     if state.reason is Reason.TWINS:
         return LinkFault(
