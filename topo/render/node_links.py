@@ -124,7 +124,7 @@ def _switch_above(state: PciState, states: Sequence[PciState], switches: set[Pla
 
 
 def _pci_fault(state: PciState) -> LinkFault:
-    link, full, gb_per_s = state.link, state.full, f"{state.link.gb_per_s:g} GB/s"
+    full, gb_per_s = state.full, f"{state.link.gb_per_s:g} GB/s"
     if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED):
         parts = (state.running.text, full.text)
         if state.reason is Reason.ENDS_LANES:

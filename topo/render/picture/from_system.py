@@ -91,7 +91,8 @@ def _up(node: Node, link: Link, pci: PciState | None, faults: list[LinkFault]) -
     label = " · ".join(part for part in (f"now {pci.running.text}" if pci and link.now else can, speed) if part)
     problem = "; ".join(fault.full for fault in faults) or None
     planned = f"NCCL plans with {short_speed(link.gb_per_s)} ({can})" if link.now else ""
-    facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", can) and not link.now else "", planned, problem)
+    other = f"runs at {now}" if now not in ("", can) and not link.now else ""
+    facts = (f"{link.kind} {label}", other, planned, problem)
     return PictureWire(
         ends=(link.source, node.id),
         kind=link.kind,
