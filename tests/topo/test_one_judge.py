@@ -236,6 +236,14 @@ def test_the_speed_of_a_gpu_at_rest_is_held_against_it_nowhere():
     ]
 
 
+def test_a_file_with_an_unknown_width_has_no_word_that_all_is_as_expected():
+    text = topology_file.dumps(cases.case("dgx-h100").topology)
+    head, end = text.split('<pci busid="0000:1b:00.0"')
+    file = cases.file_case(head + '<pci busid="0000:1b:00.0"' + end.replace('link_width="16"', 'link_width="0"', 1))
+    (found,) = findings("pcie-link-degraded", file)
+    assert found.message == "current link width unknown (topology file only)"
+
+
 def test_a_card_that_can_do_less_than_its_twins_is_described_alike():
     gpu = f"{PCI}/0000:1b:00.0"
     one = cases.case("dgx-h100", files={f"{gpu}/current_link_width": "8", f"{gpu}/max_link_width": "8"})
