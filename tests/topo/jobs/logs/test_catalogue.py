@@ -99,6 +99,7 @@ SAID = {
     "collective-timeout": [
         "[Rank 118] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2398459) ran for 1800068 ms"
     ],
+    "cuda-failure": ["transport/p2p.cc:187 NCCL WARN Failed to open CUDA IPC handle : 201 invalid device context"],
 }
 
 
