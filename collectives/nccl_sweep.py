@@ -119,7 +119,7 @@ def ways(collective: Collective, channels: int) -> list[NcclWay]:
 class NcclSweep:
     """What was found so far, by setting and size in bytes.
 
-    samples: what NCCL ran. times: in us, of each turn. verdicts: of the settings that make NCCL run another way than it
+    samples: what NCCL ran. times: in us, of each turn. verdicts: of the settings that make NCCL run otherwise than it
     chooses. left_out: settings that failed, and why.
     """
 
@@ -190,6 +190,6 @@ def sweep(
 
 
 def _differs(found: NcclSweep, way: NcclWay, size: int) -> bool:
-    """Whether a setting makes NCCL run another way at a size; also where its log does not say."""
+    """Whether a setting makes NCCL run otherwise at a size; also where its log does not say."""
     own, there = found.samples[OWN][size], found.samples[way].get(size)
     return there is not None and (there.algorithm is None or there.chosen != own.chosen)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import leave_with
-from railgauge.cli.gate.node import FailOn, From, Only, Skip, judge
+from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge
 from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import write_text
 from railgauge.topo.findings.finding import Level
@@ -18,6 +18,7 @@ def nfd(
     only: Only = None,
     skip: Skip = None,
     fail_on: FailOn = Level.FAIL,
+    save: SaveCapture = None,
     output: Annotated[
         str | None,
         output_option("Write a file in NFD's features.d instead of stdout."),
@@ -36,7 +37,7 @@ def nfd(
     """
     from railgauge.topo.render.verdict import feature_lines
 
-    judged = judge(source, only, skip, fail_on)
+    judged = judge(source, only, skip, fail_on, save)
     expires = None if keep_s is None else time.time() + keep_s
     text = "\n".join(feature_lines(judged.findings, judged.counted, expires))
     if output is None:

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from railgauge.cli.gate.node import FailOn, From, Only, Skip, judge
+from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge
 from railgauge.topo.errors import described
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.values.printable import inline
@@ -21,6 +21,7 @@ def npd(
     only: Only = None,
     skip: Skip = None,
     fail_on: FailOn = Level.FAIL,
+    save: SaveCapture = None,
     most: Annotated[
         int,
         typer.Option("--max-length", metavar="N", min=20, help="The most bytes of the line: max_output_length."),
@@ -37,7 +38,7 @@ def npd(
     from railgauge.topo.render.verdict import reason, worst
 
     try:
-        judged = judge(source, only, skip, fail_on)
+        judged = judge(source, only, skip, fail_on, save)
     except Exception as error:
         _leave(described(error), most, NOT_KNOWN)
     if judged.counted:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import FOUND, leave_if_failed
-from railgauge.cli.gate.node import FailOn, From, Only, Skip, judge
+from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.findings.finding import Finding, Level
@@ -30,6 +30,7 @@ def slurm(
     only: Only = None,
     skip: Skip = None,
     fail_on: FailOn = Level.FAIL,
+    save: SaveCapture = None,
     node: Annotated[
         str | None, typer.Option("--node", metavar="NAME", help="Slurm's name of this node.", show_default=False)
     ] = None,
@@ -49,7 +50,7 @@ def slurm(
     if source is not None and node is None and not dry_run:
         raise UsageError("--from requires --node or --dry-run: its findings may not be those of this node")
     name = _name(node)
-    judged = judge(source, only, skip, fail_on)
+    judged = judge(source, only, skip, fail_on, save)
     if judged.counted:
         _drain(name, _reason(judged.counted), dry_run=dry_run)
         raise typer.Exit(FOUND)

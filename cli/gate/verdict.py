@@ -4,7 +4,7 @@
 import typer
 
 from railgauge.cli.findings_output import leave_if_failed
-from railgauge.cli.gate.node import From, Only, Skip, judge
+from railgauge.cli.gate.node import From, Only, SaveCapture, Skip, judge
 from railgauge.cli.output import print_json
 from railgauge.topo.findings.finding import Level
 
@@ -12,7 +12,7 @@ OUT_OF_SERVICE = 1
 """Its exit status for CRITICAL and UNKNOWN; 0 is for PASS, INFO and WARNING, 2 for no verdict (its FAQ)."""
 
 
-def verdict(source: From = None, only: Only = None, skip: Skip = None) -> None:
+def verdict(source: From = None, only: Only = None, skip: Skip = None, save: SaveCapture = None) -> None:
     """Print one JSON document with the names and severities of NVIDIA Health Validation.
 
     Exit status: 0 for PASS, INFO and WARNING, 1 for CRITICAL and UNKNOWN.
@@ -22,7 +22,7 @@ def verdict(source: From = None, only: Only = None, skip: Skip = None) -> None:
     """
     from railgauge.topo.render.verdict import verdict_document, worst
 
-    judged = judge(source, only, skip, Level.FAIL)
+    judged = judge(source, only, skip, Level.FAIL, save)
     leave_if_failed(judged.findings)
     print_json(verdict_document(judged.findings, judged.host))
     if worst(judged.findings) in (Level.FAIL, Level.UNKNOWN):

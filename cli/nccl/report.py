@@ -8,7 +8,7 @@ import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
 from railgauge.cli.json_text import json_text
-from railgauge.cli.machine_options import Json, OtherMachine, one_machine, open_machine, output
+from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine, output
 from railgauge.cli.output import document, print_json, print_lines, terminal_width, write_text
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UsageError
@@ -30,6 +30,7 @@ def report(
         typer.Argument(metavar="DIR", help="Recordings of `nccl run` or `nccl env`: a folder, files or archives."),
     ],
     source: OtherMachine = None,
+    save: SaveCapture = None,
     written: Annotated[
         str | None, output(f"Write a report ({', '.join(SUFFIXES[:2])}, .json), or a timeline (.svg, {PERFETTO}).")
     ] = None,
@@ -55,7 +56,9 @@ def report(
         raise UsageError("-o selects the format by the suffix: leave --json out, or name a .json file")
     if follow is not None and (follow < FEWEST_S or written or as_json):
         raise UsageError(f"--follow prints text every {FEWEST_S:g} s or less often: leave -o and --json out")
-    machine = open_machine(one_machine(source)) if source else None
+    if save is not None and source is None:
+        raise UsageError("--save-capture requires --from, the machine to compare with")
+    machine = open_machine(one_machine(source), save=save) if source else None
     found = _read(files, machine)
     while follow is not None and found.runs:
         _print(found, detail)

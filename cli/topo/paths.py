@@ -26,7 +26,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.output import document, print_json, print_text, terminal_width
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine
 
 
@@ -90,6 +90,8 @@ def paths(
     else:
         wanted = find_end(system, a, port_numbers(machine)).id if a else None
         rows = [row for row in table if wanted in (None, row[0])]
+        if not rows and a is None:
+            raise UnavailableError("no GPU, rank or NIC here: no path starts")
         if not rows:
             raise UsageError(f"{a} starts no path: paths start at GPUs, ranks and NICs; name another device as well")
         listed = [entry(*row) for row in rows]

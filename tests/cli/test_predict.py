@@ -117,7 +117,9 @@ def test_a_machine_runs_at_what_its_links_run_at():
 def test_what_is_fixed_runs_as_planned():
     assert predict(*NARROW, "--fixed").stdout.startswith("2-node all_reduce 1 GiB: 332 -> 434 GB/s busbw (+31 %)")
     again = predict(*NARROW, "--fixed", "--set", "mlx5_0.width=8").stdout.splitlines()[0]
-    whole = predict("--from", "@dgx-h100", *NARROW[2:], "--set", "mlx5_0.width=8").stdout.splitlines()[0]
+    narrow = predict("--from", "@dgx-h100", *NARROW[2:], "--set", "mlx5_0.width=8").stdout
+    assert "(and 1 equal link)\n" in narrow
+    whole = narrow.splitlines()[0]
     effect = railgauge("check", "--from", "@dgx-h100-nic-x8", "--only", "pcie-link-degraded").stdout
     assert again == whole == LOSS
     assert f"effect: {LOSS}" in effect

@@ -22,6 +22,7 @@ COMMANDS = [
     ("check", "--json"),
     ("gdr", "check", "--no-transfer"),
     ("env",),
+    ("gate", "npd"),
     ("topo", "dump"),
     ("topo", "show"),
     ("topo", "show", "--json"),

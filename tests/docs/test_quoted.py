@@ -22,6 +22,7 @@ LEAST = 8
 PATH = re.compile(
     r"(?<![\w/.<-])(?:topo|transports|collectives|cli|tests|scripts|fixtures|benchmarks|docs)/[\w/-]+\.(?:py|h|cc|cuh?|sh|md)\b"
 )
+FINDING = re.compile(r"^ {4,}(?:(?:PASS|INFO|WARN|FAIL|UNKNOWN) [a-z0-9-]+|effect|remedy): (.+)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"NAME|MACHINE|X\.")
 SOURCES = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
 
@@ -50,6 +51,12 @@ def quoted():
                 yield from ((page, one) for one in re.findall(r"`([^`]+)`", cells[column]) if one not in OTHERS)
 
 
+def quoted_findings():
+    """(page, text) of each finding, effect and remedy in a block of a page."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        yield from ((page, text) for text in FINDING.findall(page.read_text()))
+
+
 @pytest.fixture(scope="module")
 def known():
     parts = {part.strip() for text in code_texts() for part in (text, *re.split("[:;,(]", text))}
@@ -61,6 +68,12 @@ def test_messages_that_pages_quote_are_in_the_code(known):
     found = list(quoted())
     assert len(found) > 25
     assert [(str(page.relative_to(ROOT)), message) for page, message in found if unknown(message, known)] == []
+
+
+def test_findings_that_pages_quote_are_in_the_code(known):
+    found = list(quoted_findings())
+    assert len(found) > 50
+    assert [(str(page.relative_to(ROOT)), text) for page, text in found if unknown(text, known)] == []
 
 
 def unknown(message, known):

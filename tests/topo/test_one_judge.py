@@ -222,6 +222,37 @@ def test_as_it_is_all_views_of_a_fixture_agree(name):
     assert linted(one) <= views["check"]
 
 
+def test_the_speed_of_a_gpu_at_rest_is_held_against_it_nowhere():
+    gpu = f"{PCI}/0000:1b:00.0"
+    files = {f"{gpu}/current_link_width": "8", f"{gpu}/current_link_speed": "2.5 GT/s PCIe"}
+    one = cases.case("dgx-h100", files=files)
+    (drawn,) = (part for part in picture(one.system, one.topology, one.facts).parts() if part.faults)
+    found = lint(inspected(topology_file.dumps(one.topology).encode(), "topo.xml", one))
+    assert drawn.up.note == (
+        "PCI now x8 Gen5 · 24 GB/s; NCCL plans with 48 GB/s (x16 Gen5); runs x8 Gen5, both ends support x16 Gen5"
+    )
+    assert [(one.message, one.effect) for one in found if one.id == "pcie-link-degraded"] == [
+        ("its link is x16 Gen5 in the file, and runs x8 Gen5 on the machine", "48 -> 24 GB/s for this device")
+    ]
+
+
+def test_a_file_with_an_unknown_width_has_no_word_that_all_is_as_expected():
+    text = topology_file.dumps(cases.case("dgx-h100").topology)
+    head, end = text.split('<pci busid="0000:1b:00.0"')
+    file = cases.file_case(head + '<pci busid="0000:1b:00.0"' + end.replace('link_width="16"', 'link_width="0"', 1))
+    (found,) = findings("pcie-link-degraded", file)
+    assert found.message == "current link width unknown (topology file only)"
+
+
+def test_a_card_that_can_do_less_than_its_twins_is_described_alike():
+    gpu = f"{PCI}/0000:1b:00.0"
+    one = cases.case("dgx-h100", files={f"{gpu}/current_link_width": "8", f"{gpu}/max_link_width": "8"})
+    (found,) = findings("pcie-link-degraded", one)
+    drawn = {fault for part in picture(one.system, one.topology, one.facts).parts() for fault in part.faults}
+    assert drawn == {"7 of 8 such devices have x16 Gen5"}
+    assert found.message.endswith(*drawn)
+
+
 @pytest.mark.parametrize("name", [name for name in FIXTURES if not name.startswith(("dgx-h100-n", "h200x4"))])
 def test_faults_in_a_fixture_are_seen_alike(name):
     for seed in range(5):

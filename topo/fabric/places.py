@@ -48,7 +48,7 @@ def find_places(fabric: FabricMap, rails: FabricRails) -> Places:
         for one in fabric.on_leaf[leaf]:
             if leaf not in at.setdefault(one.node, []):
                 at[one.node].append(leaf)
-    blocks = _blocks(fabric, at)
+    blocks = _blocks(at)
     groups, switches = [], []
     for tier in range(1, max(fabric.tier_of.values(), default=0) + 1):
         found = _joined(fabric, blocks, tier)
@@ -59,7 +59,7 @@ def find_places(fabric: FabricMap, rails: FabricRails) -> Places:
     return Places(blocks=tuple(blocks), groups=tuple(groups), switches=tuple(switches))
 
 
-def _blocks(fabric: FabricMap, at: Mapping[str, Sequence[str]]) -> list[Block]:
+def _blocks(at: Mapping[str, Sequence[str]]) -> list[Block]:
     """Nodes by their leaves; one with a few leaves of its own, such as a miswired one, joins where most are."""
     kinds: dict[tuple[str, ...], list[str]] = {}
     for node, leaves in at.items():

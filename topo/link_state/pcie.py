@@ -135,6 +135,12 @@ class PciState:
         """Whether pictures mark it and `check` warns of it."""
         return self.verdict in FAULTS
 
+    @property
+    def running(self) -> Rate:
+        """What it carries: `held`, and what it can do where nothing holds it; never the speed of a GPU at rest."""
+        can = self.link.can
+        return Rate(gt_per_s=self.held.gt_per_s or can.gt_per_s, lanes=self.held.lanes or can.lanes)
+
 
 def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
     """The state of each link, in their order; `links` are all of one or more hosts."""
@@ -302,7 +308,7 @@ def _ports(link: PciLink, widest: int) -> PciState | None:
 
 
 def _below(link: PciLink, below: Sequence[PciLink], devices: Sequence[PciLink]) -> PciState | None:
-    """What a single link below a switch makes of it; GPUs with a chip-to-chip link have another way to the CPU."""
+    """What a single link below a switch makes of it; GPUs with a chip-to-chip link have another path to the CPU."""
     fastest = max((one.gb_per_s for one in below if one.can.gbit_per_s), default=0.0)
     is_narrow = fastest > link.gb_per_s * UPLINK_MARGIN and not any(device.c2c for device in devices)
     return _narrow(link, Reason.BELOW, fastest) if is_narrow else None

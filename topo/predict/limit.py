@@ -130,7 +130,8 @@ def _spines(plan: NodePlan) -> Limit:
 
 def _link(system: System, found: Fullest) -> Limit:
     link = found.links[0]
-    alike = f" (and {len(found.links) - 1} equal links)" if len(found.links) > 1 else ""
+    more = len(found.links) - 1
+    alike = f" (and {more} equal link{'s' if more > 1 else ''})" if more else ""
     assumed = ", assumed" if link.assumed else ""
     ends = [name_of(system, system.node(end)) for end in (link.source, link.target)]
     origin = f"{link.now}, NCCL plans with {link.origin}" if link.now else f"{link.origin}{assumed}"

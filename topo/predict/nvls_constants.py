@@ -51,8 +51,6 @@ STOP_AT = 0.49  # the search ends where the next speed is less than this share o
 CHUNK_BYTES = 128 << 10
 # The chunk of an operation smaller than so many rounds of the chunk before it, one after the other.
 SMALLER_CHUNKS = ((64, 64 << 10), (8, 32 << 10), (2, 16 << 10))
-TREE_CHUNK_BYTES = 64 << 10  # at most, from TREE_CHUNK_NODES nodes on
-TREE_CHUNK_NODES = 4
 # What NVLS reduces (`ncclNvlsSupported`), by operator: types as nccl-tests names them. all_gather takes any.
 INTEGERS = frozenset({"int32", "uint32", "int64", "uint64"})
 HALVES = frozenset({"half", "bfloat16"})

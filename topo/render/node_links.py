@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links of the nodes of a System as they were judged (topo/link_state/), and their faults in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.topo.facts.machine_facts import MachineFacts
@@ -58,6 +58,11 @@ class NodeLinks:
         state = self.nvlinks_of(node)
         return [_nvlink_fault(state)] if state and state.is_fault else []
 
+    def lost_nvlinks(self, node: Node) -> list[LinkFault]:
+        """The fault of a node that should have NVLinks and has none."""
+        state = self.nvlinks_of(node)
+        return self.nvlink_faults(node) if state and not state.count else []
+
     def faults(self, node: Node) -> list[LinkFault]:
         """All faults of the links of a node."""
         return self.pci_faults(node) + self.nvlink_faults(node)
@@ -98,10 +103,21 @@ def node_links(system: System, topology: Topology, inventory: MachineFacts | Non
 
 
 def path_faults(links: NodeLinks, system: System, path: Path) -> dict[Link, list[str]]:
-    """The faults of the links of a path, by link."""
+    """The faults of the links of a path, by link. Where two GPUs reach each other without NVLink, it is at the ends
+    that a GPU has none of its NVLinks.
+    """
     ends = {link: (system.node(link.source), system.node(link.target)) for link in path.links}
-    found = {link: [fault.full for fault in links.between(*pair, link.kind)] for link, pair in ends.items()}
-    return {link: texts for link, texts in found.items() if texts}
+    found = {link: links.between(*pair, link.kind) for link, pair in ends.items()}
+    if _joins_gpus(ends.values()) and not any(link.kind is LinkKind.NVL for link in ends):
+        for link, pair in ends.items():
+            found[link] += [fault for node in pair if link.kind is LinkKind.LOC for fault in links.lost_nvlinks(node)]
+    return {link: [fault.full for fault in faults] for link, faults in found.items() if faults}
+
+
+def _joins_gpus(ends: Iterable[tuple[Node, Node]]) -> bool:
+    """Whether a path of such links begins and ends at a GPU."""
+    hops = list(ends)
+    return bool(hops) and hops[0][0].kind is NodeKind.GPU and hops[-1][1].kind is NodeKind.GPU
 
 
 def _place(node: Node) -> Place:
@@ -124,13 +140,13 @@ def _switch_above(state: PciState, states: Sequence[PciState], switches: set[Pla
 
 
 def _pci_fault(state: PciState) -> LinkFault:
-    link, full, gb_per_s = state.link, state.full, f"{state.link.gb_per_s:g} GB/s"
-    if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED) and link.now:
-        parts = (link.now.text, full.text)
+    full, gb_per_s = state.full, f"{state.link.gb_per_s:g} GB/s"
+    if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED):
+        parts = (state.running.text, full.text)
         if state.reason is Reason.ENDS_LANES:
-            parts = (f"x{link.now.lanes}", f"x{full.lanes}")
+            parts = (f"x{state.running.lanes}", f"x{full.lanes}")
         return LinkFault(
-            brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends support {full.text}"
+            brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {state.running.text}, both ends support {full.text}"
         )
     if state.reason is Reason.TWINS:
         return LinkFault(

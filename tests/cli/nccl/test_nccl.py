@@ -139,6 +139,7 @@ def test_env_prints_what_a_shell_evaluates(tmp_path):
         (("nccl", "report", "/nowhere"), 5, "cannot read"),
         (("nccl", "report", "{}", "-o", "x.pdf"), 2, "the suffix selects the format"),
         (("nccl", "report", "{}", "--follow", "0.1"), 2, "--follow"),
+        (("nccl", "report", "{}", "--save-capture", "x.tar.gz"), 2, "requires --from"),
     ],
 )
 def test_errors_say_what_to_do(tmp_path, arguments, status, word):

@@ -34,6 +34,14 @@ def test_errors(args, status, says):
     assert "Traceback" not in done.stderr
 
 
+def test_a_machine_where_no_path_starts(tmp_path):
+    path = tmp_path / "cpu.xml"
+    path.write_text('<system version="1"><cpu numaid="0" affinity="3" arch="x86_64"/></system>')
+    done = railgauge("topo", "paths", "--from", str(path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.endswith("railgauge topo: no GPU, rank or NIC here: no path starts\n")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -6,6 +6,8 @@ import json
 import pytest
 from tests.cli.command import in_process as railgauge
 
+from railgauge.topo.facts.named_source import fixture_path
+
 
 def test_paths_as_json():
     document = json.loads(railgauge("topo", "paths", "--from", "@h200x4", "--json").stdout)
@@ -70,6 +72,23 @@ def test_a_faulty_link_of_a_path_is_marked():
     (fault,) = json.loads(railgauge(*pair, "--json").stdout)["paths"][0]["faults"]
     assert (fault["to"], fault["fault"]) == ("NIC/0-18000", "runs x8 Gen5, both ends support x16 Gen5")
     assert "both ends support" not in railgauge(*pair[:3], "mlx5_3", *pair[4:]).stdout
+
+
+def test_gpus_whose_nvlinks_are_down_say_so_where_their_path_is_another(tmp_path):
+    path = tmp_path / "machine.toml"
+    down = "".join(f"gpus.0.links.{link}.state = 0\n" for link in range(12))
+    path.write_text(f'base = "{fixture_path("a100-4gpu")}"\n[facts.nvml]\n{down}')
+    for pair in (("GPU0", "GPU1"), ("GPU1", "GPU0")):
+        (marked,) = (
+            line
+            for line in railgauge("topo", "paths", *pair, "--from", str(path)).stdout.splitlines()
+            if "<- 0" in line
+        )
+        assert marked.split()[0] == "LOC"
+        assert "0000:01:00.0" in marked
+        assert marked.endswith("<- 0 of 12 NVLinks are up")
+    for pair in (("GPU0", "mlx5_0"), ("GPU1", "GPU2")):
+        assert "NVLinks are up" not in railgauge("topo", "paths", *pair, "--from", str(path)).stdout
 
 
 def test_one_device_has_its_paths():

@@ -16,7 +16,6 @@ NVIDIA, MELLANOX = "0x10de", "0x15b3"
 PLACE_NAME = re.compile(
     r"(?:en|ib|eth|roce|rdma|wl|iw)(?:P(\d{1,5}))?p(\d{1,3})s(\d{1,2})(?:f(\d))?(?:n?p\w+|d\d+|n\w+)?"
 )
-NO_VIRTUAL_FUNCTION = "Virtual Function"
 
 
 def gpu_functions(host: PastedHost) -> list[PastedFunction]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.facts.pasted import gpu_models
 from railgauge.topo.facts.pasted.host import PastedHost
 from railgauge.topo.facts.pasted.hwloc_nvlinks import NVLINKS, NvlinkEnd, NvlinkMatrix
 from railgauge.topo.values.busid import is_bus_id
@@ -189,11 +188,6 @@ class _Reading:
             elif found[2] == "LID":
                 port.files["lid"] = value
         self._host.rdma_listed = True
-
-
-def gpu_capability(name: str, device: str | None) -> tuple[int, int] | None:
-    """The compute capability of a GPU by hwloc's or lspci's name of it, or by its PCI id."""
-    return gpu_models.of_product(name) or gpu_models.of_chip(name) or gpu_models.of_id(device)
 
 
 def _cores(mask: str) -> str:

@@ -82,7 +82,7 @@ CUDA_START_FAILED = Card(
             "render",
         ),
         Pattern(
-            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)|libcuda\.so\S* ?: ?cannot open"
+            r"Failed to (?:find|load|open) (?:CUDA|ROCm|HIP)(?! IPC)|libcuda\.so\S* ?: ?cannot open"
             r"|cuDriverGetVersion failed|Failed to load ROCr"
             r"|libamdhip64\S*: cannot",
             FAIL,

@@ -102,7 +102,7 @@ RANK_LEFT = Card(
     id="rank-left",
     title="Some ranks have left a communicator that others are in",
     levels=(WARN,),
-    about="While a job ends this is so for a moment.",
+    about="While a job ends this is normal for a moment.",
     remedy="while a job ends this passes; otherwise look for what ended or aborted those ranks' part",
 )
 EVIDENCE_SHORT = Card(

@@ -100,7 +100,7 @@ POD_NOT_STARTED = Card(
         Pattern(
             r"ErrImagePull|ImagePullBackOff|[Ff]ailed to pull image|pull access denied",
             FAIL,
-            "a node cannot pull the pod's image: its name, the registry's login, or the way to the registry",
+            "a node cannot pull the pod's image: its name, the registry's login, or the network to the registry",
         ),
         Pattern(
             r"FailedMount|FailedAttachVolume|MountVolume\.\w+ failed|[Uu]nable to attach or mount volumes",

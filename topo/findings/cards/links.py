@@ -20,7 +20,7 @@ SLOW_NODE = Card(
         "(cpu-governor)"
     ),
     sure="railgauge cluster link --one-at-a-time; railgauge cluster link --bisect",
-    passes="nobody stands out",
+    passes="no rank or link stands out",
     reads=BETWEEN_RANKS,
 )
 SLOW_LINK = Card(
@@ -38,7 +38,7 @@ SLOW_LINK = Card(
         "other programs on their cores"
     ),
     sure="railgauge link A B",
-    passes="nobody stands out",
+    passes="no rank or link stands out",
     reads=BETWEEN_RANKS,
 )
 NODE_LATENCY = Card(
@@ -54,7 +54,7 @@ NODE_LATENCY = Card(
         "then check its NIC and cable, or for a GPU its NVLinks and PCIe link"
     ),
     sure="railgauge cluster link --one-at-a-time -b 8",
-    passes="nobody stands out",
+    passes="no rank or link stands out",
     reads=BETWEEN_RANKS,
 )
 LINK_LATENCY = Card(
@@ -70,6 +70,6 @@ LINK_LATENCY = Card(
         "measure that link alone: `railgauge link A B -b 8`"
     ),
     sure="railgauge link A B -b 8",
-    passes="nobody stands out",
+    passes="no rank or link stands out",
     reads=BETWEEN_RANKS,
 )

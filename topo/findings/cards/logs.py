@@ -86,7 +86,7 @@ RAS_PORT_TAKEN = Card(
     id="ras-port-taken",
     title="Another job of the node has RAS's port (28028) already: harmless",
     levels=(INFO,),
-    about="NCCL's RAS service listens on one port of a node; a second job does without the service and runs as usual.",
+    about="NCCL's RAS service listens on one port of a node; a second job runs as usual, without the service.",
     remedy="NCCL_RAS_ADDR=localhost:OTHER_PORT where ncclras is needed for this job",
     shows=("NCCL INFO Call to bind failed: Address already in use",),
     patterns=(

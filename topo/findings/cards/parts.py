@@ -20,7 +20,7 @@ FEWER_CHANNELS = Card(
 )
 CHOICE_DIFFERS = Card(
     id="choice-differs",
-    title="Ranks take another way than NCCL chooses on the machine",
+    title="Ranks use other connections than NCCL chooses on the machine",
     levels=(INFO, WARN),
     about=(
         "With --from, connections, rings and crossNic of the log are compared with NCCL's search on that machine. "

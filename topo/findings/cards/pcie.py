@@ -10,8 +10,9 @@ PCIE_LINK_DEGRADED = Card(
     levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
-        "the bandwidth through it, and nothing logs it. A lower generation counts only where most devices of the same "
-        "model run faster: many devices lower theirs when idle. FAIL: half of what the link should carry, or less."
+        "the bandwidth through it. NCCL does not log that; drivers of some NICs write a line to the kernel's log when "
+        "they start. A lower generation counts only where most devices of the same model run faster: many devices "
+        "lower theirs when idle. FAIL: half of what the link should carry, or less."
     ),
     remedy=(
         "reseat the card; check the slot's width and bifurcation in BIOS and manual; afterwards renew a topology file "
@@ -20,7 +21,11 @@ PCIE_LINK_DEGRADED = Card(
     sure="compare LnkSta with LnkCap in sudo lspci -vv, for the card and for the port above it, under load",
     passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",
     reads=("/sys/bus/pci/devices/*/current_link_width", "/sys/bus/pci/devices/*/max_link_width", "NCCL_TOPO_FILE"),
-    hints=("NCCL INFO + PCI[12.0] - NIC/18000",),
+    hints=(
+        "mlx5_core 0000:18:00.0: 252.048 Gb/s available PCIe bandwidth, limited by 32.0 GT/s PCIe x8 link at "
+        "0000:17:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)",
+        "NCCL INFO + PCI[12.0] - NIC/18000",
+    ),
     links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
 )
 ACS_ENABLED = Card(

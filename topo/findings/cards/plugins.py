@@ -90,7 +90,7 @@ PLUGIN_FAILED = Card(
             r"(?:gdr_copy|GPU memory) pin failed",
             FAIL,
             "UCX cannot pin GPU memory through gdr_copy: its module gdrdrv is not loaded, or does not fit the GPU's "
-            "driver; UCX_TLS=^gdr_copy does without",
+            "driver; UCX_TLS=^gdr_copy avoids it",
         ),
         Pattern(
             r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
@@ -156,7 +156,7 @@ COLLNET_FAILED = Card(
             r"SHARP (?:coll|group)|Cannot create SHARP|\bsharp_\w+.*(?:[Ff]ail|[Ee]rror)|collect_ports_data:"
             r"|lock SAT tree",
             WARN,
-            "SHARP, which reduces in the switches, does not start: its port, trees or resources are not to be had; "
+            "SHARP, which reduces in the switches, does not start: its port, trees or resources are not available; "
             "NCCL goes on without it",
         ),
         Pattern(

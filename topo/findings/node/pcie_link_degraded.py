@@ -33,7 +33,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
             found = pcie_link_degraded.below_peers(RULE, state)
             yield replace(found, effect=loss or found.effect)
     if machine.facts is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
-        sound = not any(state.reason for state in states)
+        sound = not any(state.reason or (state.link.is_card and not state.link.can.gbit_per_s) for state in states)
         rest = "; no link in the file is narrower or slower than expected" if sound else ""
         yield RULE.unknown(machine.host, f"current link width unknown (topology file only){rest}")
     unlike = [state for state in states if state.verdict is Verdict.UNKNOWN and state.reason is Reason.TWINS]
@@ -52,7 +52,8 @@ def _unlike(state: PciState, unlike: Iterable[PciState]) -> Finding:
 
 
 def _named(bus_ids: Sequence[str]) -> str:
-    return f"{bus_ids[0]} and {len(bus_ids) - 1} others" if len(bus_ids) > 1 else bus_ids[0]
+    more = len(bus_ids) - 1
+    return f"{bus_ids[0]} and {more} other{'s' if more > 1 else ''}" if more else bus_ids[0]
 
 
 def _states(machine: Machine) -> list[PciState]:

@@ -49,7 +49,7 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
     """A finding about a link that supports less than its siblings, its ports, or a link below it."""
     link, full = state.link, state.full_gb_per_s
     beside = {
-        Reason.TWINS: f"{state.many} of {state.among} such devices have {full:g} GB/s",
+        Reason.TWINS: f"{state.many} of {state.among} such devices have {state.full.text}",
         Reason.PORT: f"its port carries {full:g} GB/s",
         Reason.PORTS: f"its ports carry {full:g} GB/s",
         Reason.BELOW: f"a single link below it carries {full:g} GB/s",
@@ -88,7 +88,7 @@ def _against(file: Machine) -> Iterator[Finding]:
 
 def _running(state: PciState) -> Finding:
     """A link that runs below the capability of both ends on the machine."""
-    link, now = state.link, state.link.now or Rate()
+    link, now = state.link, state.running
     share = (now.gbit_per_s or 0) / (link.can.gbit_per_s or 1)
     return RULE.finding(
         severity(state),

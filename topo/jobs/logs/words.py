@@ -7,10 +7,10 @@ MOST_HOSTS = 4
 
 
 def named(hosts: Iterable[str]) -> str:
-    """Hosts in a few words."""
+    """Hosts in a few words; the log's host where it names none."""
     known = sorted(host for host in hosts if host)
     more = f" and {len(known) - MOST_HOSTS} more" if len(known) > MOST_HOSTS else ""
-    return ", ".join(known[:MOST_HOSTS]) + more if known else "the log"
+    return ", ".join(known[:MOST_HOSTS]) + more if known else "the log's host"
 
 
 def numbers(release: str) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ from railgauge.topo.jobs.recordings.job import CommunicatorRanks
 from railgauge.topo.jobs.recordings.usage import UsageRow
 from railgauge.topo.jobs.traces.trace import TracedGroup
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.forecast import ForecastRow, forecast, nccl_rows
 from railgauge.topo.predict.plan import NodePlan
@@ -44,9 +43,9 @@ class JobForecasts:
         settings = settings_of(communicator)
         plan = replace(self._plan(where, settings, _nccl(communicator)), datatype=row.dtype)
         found = forecast(plan, row.collective, [row.bytes], read_allowed(dict(settings)), nccl_rows).rows[0]
-        return Forecasted(row=found, bound_gb_per_s=self._bound(where, row.collective))
+        return Forecasted(row=found, bound_gb_per_s=self._bound(where))
 
-    def nics(self, communicator: CommunicatorRanks, rank: int, channel: int) -> tuple[str, ...]:
+    def nics(self, communicator: CommunicatorRanks, channel: int) -> tuple[str, ...]:
         """The NICs of a channel by its plan, by name; () for one node, or if it has none."""
         from railgauge.topo.nccl.graph.ends import names_of
 
@@ -75,7 +74,7 @@ class JobForecasts:
         used = machine_of(self._machine, where.gpus)
         return planned(used, where.nodes, dict(settings), known_release(release or None))
 
-    def _bounded(self, where: Placement, collective: Collective) -> float | None:
+    def _bounded(self, where: Placement) -> float | None:
         used = machine_of(self._machine, where.gpus)
         graph = search(used.system, nodes=where.nodes, policy=Policy.BEST, denied=used.denied).ring
         return graph.bound.gb_per_s if graph.bound else None

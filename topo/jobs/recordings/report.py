@@ -142,7 +142,7 @@ def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: 
         if finding := _slow(part, row):
             yield finding
     for channel in part.slow_channels:
-        nics = forecasts.nics(part.communicator, channel.ranks[0], channel.channel) if forecasts else ()
+        nics = forecasts.nics(part.communicator, channel.channel) if forecasts else ()
         over = f" (over {', '.join(nics)} by the plan)" if nics else ""
         message = (
             f"channel {channel.channel}{over} takes {channel.factor:.2g} times as long as the others on "
@@ -228,7 +228,7 @@ def _nics(
     """The NIC that the sends name, else those that the plan gives the channel."""
     if machine and sends.device is not None:
         return tuple(names_of(net)[-1] for net in machine.system.nets if net.dev == sends.device)
-    return forecasts.nics(part.communicator, sends.rank, sends.channel) if forecasts else ()
+    return forecasts.nics(part.communicator, sends.channel) if forecasts else ()
 
 
 def _differs(part: CommunicatorReport) -> Finding | None:

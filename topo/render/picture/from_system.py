@@ -88,10 +88,11 @@ def _is_below(system: System, node: Node, target: str) -> bool:
 def _up(node: Node, link: Link, pci: PciState | None, faults: list[LinkFault]) -> PictureWire:
     can, now = (pci.link.can.text, (pci.link.now or Rate()).text) if pci else ("", "")
     speed = short_speed(link.real_gb_per_s) if link.gb_per_s < LOCAL_GB_PER_S else ""
-    label = " · ".join(part for part in (_now(pci) if link.now else can, speed) if part)
+    label = " · ".join(part for part in (f"now {pci.running.text}" if pci and link.now else can, speed) if part)
     problem = "; ".join(fault.full for fault in faults) or None
     planned = f"NCCL plans with {short_speed(link.gb_per_s)} ({can})" if link.now else ""
-    facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", can) else "", planned, problem)
+    other = f"runs at {now}" if now not in ("", can) and not link.now else ""
+    facts = (f"{link.kind} {label}", other, planned, problem)
     return PictureWire(
         ends=(link.source, node.id),
         kind=link.kind,
@@ -100,14 +101,6 @@ def _up(node: Node, link: Link, pci: PciState | None, faults: list[LinkFault]) -
         note="; ".join(fact for fact in facts if fact),
         problem=problem,
     )
-
-
-def _now(pci: PciState | None) -> str:
-    """What a link that is held back runs at."""
-    if pci is None:
-        return "now"
-    held, can = pci.held, pci.link.can
-    return f"now {Rate(gt_per_s=held.gt_per_s or can.gt_per_s, lanes=held.lanes or can.lanes).text}"
 
 
 def _note(node: Node, up: PictureWire | None) -> str:

@@ -7,6 +7,7 @@ from tests.topo.jobs.logs.read import read
 from railgauge.topo.findings.card import OF_LOGS, Area, in_area
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.logs.catalogue import catalogue
+from railgauge.topo.jobs.logs.verdict import verdict
 
 SAID = {
     "shm-too-small": [
@@ -99,6 +100,7 @@ SAID = {
     "collective-timeout": [
         "[Rank 118] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2398459) ran for 1800068 ms"
     ],
+    "cuda-failure": ["transport/p2p.cc:187 NCCL WARN Failed to open CUDA IPC handle : 201 invalid device context"],
 }
 
 
@@ -129,3 +131,8 @@ def test_ids_are_of_the_issue_or_of_logs_alone():
     assert told - set(SAID) - of_jobs == known
     assert all(entry.pattern.level in (Level.INFO, Level.WARN, Level.FAIL) for entry in catalogue())
     assert {"peer-lost", "collective-timeout", "ras-port-taken"} <= told
+
+
+def test_a_log_that_names_no_host_is_of_one():
+    (found,) = verdict(read("NCCL INFO NET/IB : No device found.\n")).findings
+    assert found.message.startswith("no RDMA device is found on the log's host")

@@ -86,9 +86,9 @@ def test_files_are_the_expected_ones(name, suffix, text_of, expect):
 
 @pytest.mark.parametrize("name", ["dgx-1v", "dgx-h100-nic-x8"])
 def test_pictures_of_the_docs_are_what_the_tool_draws(name, expect):
-    described = load_machine(f"@{name}")
-    text = svg_of(described.topology, MachineFacts(described.reader), title=described.host)
-    expect(DOCS / f"{name}.svg", text)
+    one = load_machine(f"@{name}")
+    drawing = picture(one.system, one.topology, one.facts, name=one.host)
+    expect(DOCS / f"{name}.svg", svg.dumps(lay_out(drawing)))
 
 
 @settings(deadline=None, max_examples=20)
