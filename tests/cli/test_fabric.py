@@ -164,6 +164,45 @@ def test_a_prediction_names_the_cable_that_limits(tmp_path):
     assert "# load of cables unknown: the files have fewer nodes" in text
 
 
+def test_a_prediction_of_pairs_names_the_cable_that_limits(tmp_path):
+    """The thin uplinks of two leaves a rail: what goes to four of the seven other nodes takes one of each rail."""
+    lab = str(tmp_path / "lab")
+    shape = ("--leaves", "16", "--spines", "1", "--rails", "8", "--nodes", "8", "--oversubscription", "4")
+    assert in_process("fabric", "make", *shape, "-o", lab).returncode == 0
+
+    def predicted(collective, *fabric):
+        sizes = ("-b", "1G", "-e", "1G", "--from", "@dgx-h100", "--nodes", "8")
+        done = in_process("graph", "predict", collective, *sizes, *fabric, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole, found = predicted("alltoall"), predicted("alltoall", "--fabric", lab)
+    cable = found["fabric"]["cables"]["pairs"]
+    assert {cable["from"][:5], cable["to"][:5]} == {"leaf-", "spine"}
+    assert (cable["share"], cable["allows_gb_per_s"]) == (0.2857, 175.0)  # 4 nodes x 4/7 of an eighth over 50 GB/s
+    assert found["rows"][0]["limit"]["device"] == "cable"
+    speeds = [one["rows"][0]["busbw_gb_per_s"] for one in (found, whole)]
+    assert speeds[0] / speeds[1] == pytest.approx(175 / (8 * 48), rel=0.02)
+    in_order = predicted("sendrecv", "--fabric", lab)
+    assert in_order["fabric"]["cables"]["pairs"]["allows_gb_per_s"] == 50.0
+    assert in_order["rows"][0]["limit"]["device"] != "cable"
+    assert predicted("gather", "--fabric", lab)["fabric"]["cables"]["pairs"] is None
+    notes = {
+        collective: in_process("graph", "predict", collective, "--from", "@dgx-h100", "--nodes", "8", "--fabric", lab)
+        for collective in ("alltoall", "gather")
+    }
+    assert "# most loaded cable of messages: " in notes["alltoall"].stdout
+    assert "cable" not in notes["gather"].stdout
+
+
+def test_operations_in_pairs_are_loaded_beside_rings_and_trees(lab):
+    found = answer("load", str(lab), "-w", "gpu000,gpu003", "--pairs", "alltoall", "--pairs", "sendrecv", "-b", "8M")
+    assert [one["pattern"] for one in found["patterns"]] == ["ring", "tree", "alltoall", "sendrecv"]
+    to_all, to_next = found["patterns"][2:]
+    assert to_all["cables"][0]["bytes"] == 8 * (8 << 20) / 2 / 2  # half of what 8 ranks send, by two NICs
+    assert (to_next["cables"][0]["bytes"], to_next["gb_per_s"]) == (8 << 20, 50.0)
+
+
 def test_a_picture_marks_what_is_found(lab, tmp_path):
     text = (lab / "ibnetdiscover.txt").read_text().replace("4xNDR", "4xHDR", 1)
     (tmp_path / "ib.txt").write_text(text)
