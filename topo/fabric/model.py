@@ -41,7 +41,8 @@ class FabricEndpoint:
     """A port of a node; each object is one of its own.
 
     address: the port GUID in 16 hex digits or the MAC address, "" if unknown.
-    node and device: from the capture that has the address (`captured`), else as the fabric's tools print them.
+    node and device: from the capture that has the address (`captured`), else as the fabric's tools print them; without
+    a description of its node it is not `named`, and `node` is made of a GUID.
     system: the GUID that all ports of a card share, "" if unknown.
     """
 
@@ -53,6 +54,7 @@ class FabricEndpoint:
     lid: int | None = None
     system: str = ""
     captured: bool = False
+    named: bool = True
 
     @property
     def end(self) -> End:

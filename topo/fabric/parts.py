@@ -82,7 +82,13 @@ class FabricParts:
             self.key_of_address.setdefault(address, key)
         if lid:
             part.lids[port] = lid
-            self.key_of_lid.setdefault(lid, key)
+            self.has_lid(key, lid)
+
+    def has_lid(self, key: str, lid: int) -> None:
+        """The LID of a device; one that devices of two networks have is of neither."""
+        known = self.key_of_lid.setdefault(lid, key)
+        if self.key_of_address.get(known, known) != self.key_of_address.get(key, key):
+            self.key_of_lid[lid] = ""
 
     def holder(self, address: str, name: str) -> None:
         """A device or port that has an address as its own; the same name again is the same one."""
@@ -179,14 +185,15 @@ class FabricParts:
     def _endpoints(self, key: str, part: Part, used: Iterable[str]) -> Iterable[FabricEndpoint]:
         ports = sorted({*part.addresses, *part.lids, *used}, key=natural) or ["1"]  # a record without a cable
         found = DESCRIBED.fullmatch(part.name)
-        alone = part.name if part.name and " " not in part.name else f"node {part.system or key}"
+        alone = part.name if " " not in part.name else ""
         node, device = (found["node"], found["device"]) if found else (alone, "")
         node = part.node or node
         for port in ports:
             yield FabricEndpoint(
                 key=key,
                 port=port,
-                node=node,
+                node=node or f"node {part.system or key}",
+                named=bool(node),
                 device=part.labels.get(port) or (f"{device}:{port}" if len(ports) > 1 and device else device),
                 address=part.addresses.get(port, ""),
                 lid=part.lids.get(port),

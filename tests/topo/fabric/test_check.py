@@ -129,6 +129,15 @@ def test_the_design_that_oversubscribes_is_said(tmp_path):
     assert all(one.evidence["ratio"] == 2.0 for one in ones)
 
 
+def test_ports_without_description_do_not_make_a_rail_one_for_storage(tmp_path):
+    text = ibnetdiscover_text(make_fabric(PLANS[0]))
+    for number in range(0, 32, 4):
+        text = text.replace(f'"gpu{number:03d} mlx5_1"', '"MT4129 ConnectX7 Mellanox"')
+    (tmp_path / "ib.txt").write_text(text)
+    rails = ExaminedFabric(fabric=read_fabric([str(tmp_path)])).rails
+    assert [rail.number for rail in rails.compute] == [0, 1, 2, 3]
+
+
 def test_against_an_earlier_state():
     before = make_fabric(PLANS[0])
     now = broken(before, ["cable:gpu003/mlx5_1", "slow:leaf-r0-0[17]", "swap:gpu001/mlx5_0,gpu020/mlx5_0"]).fabric
