@@ -106,7 +106,8 @@ class FabricMap:
 
     managers: keys of devices with a subnet manager; None if no source tells. counters: error counters by end, None if
     not read. duplicates: addresses that two devices have, with the names of these. unlisted: names of devices that
-    others are cabled to, and that no file lists. groups: for tree descriptions without ports (Slurm, clouds).
+    others are cabled to, and that no file lists; cut_off says so in words if switches are among them. groups:
+    for tree descriptions without ports (Slurm, clouds).
     """
 
     switches: Mapping[str, FabricSwitch]
@@ -117,6 +118,7 @@ class FabricMap:
     managers: frozenset[str] | None = None
     duplicates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlisted: tuple[str, ...] = ()
+    cut_off: str = ""
     warnings: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 

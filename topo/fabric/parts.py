@@ -3,7 +3,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -158,7 +158,7 @@ class FabricParts:
                 switches[one] = FabricSwitch(key=one, name=name, ports=part.ports, lid=part.lid)
             elif not NO_ENDPOINT.search(part.name):
                 endpoints += self._endpoints(one, part, used.get(one, set()))
-        counters = self.counters
+        counters, cut_off = self.counters, _cut_off(devices, switches)
         return FabricMap(
             switches=switches,
             endpoints=_sorted(endpoints),
@@ -170,7 +170,8 @@ class FabricParts:
             managers=None if self.managers is None else frozenset(key.get(one, one) for one in self.managers),
             duplicates={address: tuple(ones) for address, ones in self.holders.items() if len(ones) > 1},
             unlisted=tuple(unlisted),
-            warnings=tuple(self.warnings),
+            cut_off=cut_off,
+            warnings=(*filter(None, [cut_off]), *self.warnings),
             sources=tuple(self.sources),
         )
 
@@ -199,6 +200,14 @@ class FabricParts:
                 lid=part.lids.get(port),
                 system=part.system,
             )
+
+
+def _cut_off(devices: Mapping[str, Part], switches: Mapping[str, FabricSwitch]) -> str:
+    """That some switches, which others are cabled to or have tables, are in no list; "" if all are."""
+    found = [switches[key].name for key, part in devices.items() if part.is_switch and not part.listed]
+    if not found:
+        return ""
+    return f"no file lists {len(found)} of {len(switches)} switches, such as {found[0]}: a file is cut off or missing"
 
 
 def _joined(known: Cable, other: Cable) -> Cable:

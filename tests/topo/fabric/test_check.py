@@ -169,6 +169,26 @@ def test_what_files_do_not_hold_is_unknown(tmp_path):
     }
 
 
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
+def test_nothing_passes_for_what_a_cut_file_does_not_list(tmp_path, share):
+    text = ibnetdiscover_text(make_fabric(PLANS[0]))
+    (tmp_path / "ib.txt").write_text(text[: int(share * len(text))])
+    fabric = read_fabric([str(tmp_path)])
+    assert "switches, such as spine-0: a file is cut off or missing" in fabric.warnings[0]
+    assert not any(one.level is Level.PASS for one in findings(ExaminedFabric(fabric=fabric)))
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.97])
+def test_cut_forwarding_tables_are_unknown(tmp_path, cut):
+    made = make_fabric(PLANS[0])
+    routes = dump_fts_text(made)
+    (tmp_path / "ib.txt").write_text(ibnetdiscover_text(made))
+    (tmp_path / "routes.txt").write_text(routes[: int(cut * len(routes))])
+    ones = findings(ExaminedFabric(fabric=read_fabric([str(tmp_path)])), ["routes-unbalanced"])
+    assert [one.level for one in ones] == [Level.UNKNOWN]
+    assert "12 switches have no whole table, such as " in ones[0].message
+
+
 def test_an_empty_folder_is_an_error(tmp_path):
     with pytest.raises(InputError):
         read_fabric([str(tmp_path)])

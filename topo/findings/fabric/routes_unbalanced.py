@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.fabric.model import UNROUTED, FabricMap, Routes
 from railgauge.topo.findings.cards.fabric import ROUTES_UNBALANCED
 from railgauge.topo.findings.fabric.examined import ExaminedFabric
 from railgauge.topo.findings.file_rule import FileRule
@@ -41,6 +42,24 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
                 mean=round(mean, 1),
                 uplinks=len(counts),
             )
+    partial = _partial(fabric, fabric.routes)
+    if partial:
+        missing = f"{len(partial)} of {len(fabric.switches)} switches have no whole table, such as {partial[0]}"
+        yield RULE.unknown("fabric", f"{missing}: the output of dump_fts is cut off, or of another time")
+
+
+def _partial(fabric: FabricMap, routes: Routes) -> list[str]:
+    """The switches without a table, or whose table lacks a port of their network."""
+    lids: dict[int, list[int]] = {}
+    for one, leaf in fabric.leaf_of.items():
+        if one.lid:
+            lids.setdefault(fabric.network_of[leaf], []).append(one.lid)
+    found = []
+    for key, switch in fabric.switches.items():
+        table, needed = routes.tables.get(key), lids.get(fabric.network_of[key])
+        if needed and (table is None or len(table) <= max(needed) or (table[needed] == UNROUTED).any()):
+            found.append(switch.name)
+    return found
 
 
 RULE = FileRule(card=ROUTES_UNBALANCED, check=_check)
