@@ -50,14 +50,17 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
 
 def _partial(fabric: FabricMap, routes: Routes) -> list[str]:
     """The switches without a table, or whose table lacks a port of their network."""
+    import numpy as np
+
     lids: dict[int, list[int]] = {}
     for one, leaf in fabric.leaf_of.items():
         if one.lid:
             lids.setdefault(fabric.network_of[leaf], []).append(one.lid)
-    found = []
+    needed = {network: np.array(ones) for network, ones in lids.items()}
+    none, found = np.full(0, UNROUTED, np.uint8), []
     for key, switch in fabric.switches.items():
-        table, needed = routes.tables.get(key), lids.get(fabric.network_of[key])
-        if needed and (table is None or len(table) <= max(needed) or (table[needed] == UNROUTED).any()):
+        table, those = routes.tables.get(key, none), needed.get(fabric.network_of[key])
+        if those is not None and (len(table) <= those.max() or (table[those] == UNROUTED).any()):
             found.append(switch.name)
     return found
 
