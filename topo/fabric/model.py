@@ -106,8 +106,8 @@ class FabricMap:
 
     managers: keys of devices with a subnet manager; None if no source tells. counters: error counters by end, None if
     not read. duplicates: addresses that two devices have, with the names of these. unlisted: names of devices that
-    others are cabled to, and that no file lists; cut_off says so in words if switches are among them. groups:
-    for tree descriptions without ports (Slurm, clouds).
+    others are cabled to, and that no file lists; cut_off says so in words if switches are among them. is_tree:
+    only places of nodes are known (Slurm, clouds), and each cable stands for any number of them.
     """
 
     switches: Mapping[str, FabricSwitch]
@@ -119,6 +119,7 @@ class FabricMap:
     duplicates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlisted: tuple[str, ...] = ()
     cut_off: str = ""
+    is_tree: bool = False
     warnings: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 

@@ -54,6 +54,7 @@ class FabricParts:
         self.warnings: list[str] = []
         self.sources: list[str] = []
         self.path = ""
+        self.is_tree = False
 
     def device(self, key: str, name: str = "", *, switch: bool | None = None, listed: bool = False) -> Part:
         """The device of a key, made where it is new; InputError for more devices than any fabric has."""
@@ -171,6 +172,7 @@ class FabricParts:
             duplicates={address: tuple(ones) for address, ones in self.holders.items() if len(ones) > 1},
             unlisted=tuple(unlisted),
             cut_off=cut_off,
+            is_tree=self.is_tree,
             warnings=(*filter(None, [cut_off]), *self.warnings),
             sources=tuple(self.sources),
         )

@@ -7,8 +7,11 @@ import pytest
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.fabric.breakage import broken
+from railgauge.topo.fabric.hca_list import hca_lists
 from railgauge.topo.fabric.made_files import dump_fts_text, ibnetdiscover_text, ibqueryerrors_text
 from railgauge.topo.fabric.make import FabricPlan, make_fabric
+from railgauge.topo.fabric.measured import shape_of
+from railgauge.topo.fabric.rails import find_rails
 from railgauge.topo.fabric.read import read_fabric
 from railgauge.topo.findings.fabric.examined import ExaminedFabric
 from railgauge.topo.findings.fabric.rules import RULES, findings
@@ -187,6 +190,16 @@ def test_cut_forwarding_tables_are_unknown(tmp_path, cut):
     ones = findings(ExaminedFabric(fabric=read_fabric([str(tmp_path)])), ["routes-unbalanced"])
     assert [one.level for one in ones] == [Level.UNKNOWN]
     assert "12 switches have no whole table, such as " in ones[0].message
+
+
+def test_a_tree_has_no_cables_to_judge(tmp_path):
+    (tmp_path / "topology.conf").write_text(
+        "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=c Switches=a,b\n"
+    )
+    fabric = read_fabric([str(tmp_path)])
+    assert {one.level for one in findings(ExaminedFabric(fabric=fabric))} == {Level.UNKNOWN}
+    assert not hca_lists(fabric, find_rails(fabric))
+    assert shape_of(fabric, find_rails(fabric)).oversubscription == 1
 
 
 def test_an_empty_folder_is_an_error(tmp_path):

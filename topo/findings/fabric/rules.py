@@ -19,6 +19,9 @@ def findings(examined: ExaminedFabric, only: Collection[str] | None = None) -> l
     for rule in RULES:
         if (only is not None and rule.id not in only) or (rule.id == EXPECTED_DIFFERS.id and examined.against is None):
             continue
+        if examined.fabric.is_tree:
+            found.append(rule.unknown(SUBJECT, "a tree of a scheduler or cloud has no cables"))
+            continue
         found += rule.find(examined, SUBJECT) or [_sound(rule, examined)]
     return found
 
