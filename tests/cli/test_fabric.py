@@ -40,6 +40,16 @@ def test_captures_join_by_guid_and_name_what_is_wrong(lab):
     assert all(one["captured"] for one in shown["endpoints"] if one["node"].startswith("gpu"))
 
 
+def test_nodes_without_captures_are_unknown(lab, tmp_path):
+    for number in range(3):
+        name = f"gpu00{number}.tar.zst"
+        (tmp_path / name).write_bytes((lab / "captures" / name).read_bytes())
+    only = ("--only", "storage-in-hca-list", "--json")
+    done = in_process("fabric", "check", str(lab), "--captures", str(tmp_path), *only)
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["level"], found["message"]) == ("UNKNOWN", "no captures of 3 of 6 nodes: gpu[003-005]")
+
+
 def test_descriptions_do_not_join(lab, tmp_path):
     """The same descriptions with other GUIDs: no capture is one of these nodes."""
     (tmp_path / "ib.txt").write_text((lab / "ibnetdiscover.txt").read_text().replace("b8cef603", "b8cef60f"))
