@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.fabric.options import Captures, Files, open_fabric
-from railgauge.cli.machine_options import Json
+from railgauge.cli.fabric.options import MOST_SHOWN, NAMES_FROM, Captures, Files, open_fabric
+from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import InputError, UsageError
 
@@ -47,7 +47,11 @@ def export(
 
     if (slurm is not None) + kueue + (nfd is not None) + as_json != 1:
         raise UsageError("give one of --slurm FORM, --kueue, --nfd NODE and --json")
-    fabric, _, _ = open_fabric(files, captures)
+    whole, _, _ = open_fabric(files, captures)
+    fabric, others = forms.with_host_names(whole)
+    if others:
+        shown = f"{', '.join(others[:MOST_SHOWN])}{', ...' * (len(others) > MOST_SHOWN)}"
+        print_warnings((f"{len(others)} nodes left out, without host name: {shown} ({NAMES_FROM})",))
     tree = forms.scheduler_tree(fabric, find_places(fabric, find_rails(fabric)))
     if not tree:
         raise InputError("no node is cabled to a switch in these files")

@@ -13,12 +13,13 @@ from railgauge.topo.predict.fabric import HOP_US, FabricKind, KnownFabric
 def known_fabric(fabric: FabricMap, nodes: Sequence[str] = (), *, hop_us: float = HOP_US) -> KnownFabric:
     """Its shape, and which cable limits a job over these nodes, or over its first ones. InputError: it has no nodes."""
     rails = find_rails(fabric)
-    shape = shape_of(fabric, rails)
+    shape, cables = shape_of(fabric, rails), JobCables(fabric, rails, nodes)
     return KnownFabric(
         kind=FabricKind.FLAT if shape.tiers == 1 else FabricKind.RAIL if shape.rails else FabricKind.FAT_TREE,
         oversubscription=shape.oversubscription,
         hop_us=hop_us,
         per_leaf=shape.nodes_per_leaf,
         tiers=shape.tiers,
-        cable_of=JobCables(fabric, rails, nodes).limiting,
+        cable_of=cables.limiting,
+        pair_cable_of=cables.limiting_pairs,
     )

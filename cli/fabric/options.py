@@ -22,6 +22,7 @@ FILES_HELP = (
     "or a folder of them."
 )
 MOST_SHOWN = 5
+NAMES_FROM = "give --captures, or let rdma-ndd set the node descriptions"
 
 Files = Annotated[list[str], argument("Arguments", FILES_HELP, metavar="FILE...")]
 FabricFiles = Annotated[
@@ -88,7 +89,8 @@ def chosen_nodes(fabric: "FabricMap", rails: "FabricRails", names: str | None, h
     on_rails = {one.node for rail in rails.compute for leaf in rail.leaves for one in fabric.on_leaf[leaf]}
     there = [node for node in fabric.nodes if node in on_rails]
     if not there:
-        raise InputError("no node is cabled to a switch in these files")
+        what = "on a compute rail (fabric rails shows which there are)" if fabric.leaf_of else "cabled to a switch"
+        raise InputError(f"no node is {what} in these files")
     given = [host.address for host in hosts(names, hostfile)] if names or hostfile else there
     unknown = next((name for name in given if name not in on_rails), None)
     if unknown is not None:

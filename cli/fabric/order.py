@@ -5,6 +5,7 @@ from typing import Annotated
 
 from railgauge.cli.fabric.options import (
     FABRIC,
+    NAMES_FROM,
     Captures,
     Files,
     Hostfile,
@@ -17,6 +18,7 @@ from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER
 from railgauge.cli.machine_options import Json
 from railgauge.cli.output import document, print_json, print_lines
+from railgauge.topo.errors import InputError
 from railgauge.topo.render.fabric_order import OrderForm
 
 
@@ -48,6 +50,7 @@ def order(
     from railgauge.topo.fabric.routing import Routing
     from railgauge.topo.fabric.traffic import job_nics, usual_channels
     from railgauge.topo.render.fabric_order import order_document, order_file, order_lines
+    from railgauge.topo.values.node_names import NAME
 
     fabric, _, _ = open_fabric(files, captures)
     rails = find_rails(fabric)
@@ -62,6 +65,9 @@ def order(
     if as_json:
         print_json(document("order", "", **order_document(found)))
     elif form is not None:
+        bad = next((name for name in found.nodes if not NAME.fullmatch(name)), None)
+        if bad is not None:
+            raise InputError(f"{bad!r} is no host name that a launcher reads: {NAMES_FROM}")
         print(order_file(found.nodes, form, slots), end="")
     else:
         print_lines(order_lines(found))

@@ -55,9 +55,8 @@ def _write(path: str, source: str | None, fabric: "FabricMap", found: "FabricRai
 
     if source is None:
         raise UsageError("--write requires --from, the node whose topology file it is")
-    machine = open_machine(None if source == "live" else source)
-    ports = captured_ports([source]) if source != "live" else captured_ports([])
-    topology, count = with_rails(machine.topology, fabric, found, ports)
+    node = None if source == "live" else source
+    topology, count = with_rails(open_machine(node).topology, fabric, found, captured_ports([node]))
     if not count:
         raise UsageError("--from: no NIC of this node is on a compute rail of the fabric (by GUID or MAC)")
     write_text(path, topology_file.dumps(topology))

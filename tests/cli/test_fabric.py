@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from tests.cli.command import in_process
 
+from railgauge.topo.fabric.made_files import ibnetdiscover_text
+from railgauge.topo.fabric.make import FabricPlan, make_fabric
+from railgauge.topo.facts import named_source
+from railgauge.topo.facts.named_source import open_source
 from railgauge.topo.xml import topology_file
 
 SHAPE = ("--leaves", "4", "--spines", "2", "--rails", "2", "--nodes", "6", "--storage", "1")
@@ -34,6 +38,16 @@ def test_captures_join_by_guid_and_name_what_is_wrong(lab):
     assert bad == {("node-without-rail", "gpu002"), ("storage-in-hca-list", "gpu005")}
     shown = answer("show", str(lab), "--captures", str(lab / "captures"))
     assert all(one["captured"] for one in shown["endpoints"] if one["node"].startswith("gpu"))
+
+
+def test_nodes_without_captures_are_unknown(lab, tmp_path):
+    for number in range(3):
+        name = f"gpu00{number}.tar.zst"
+        (tmp_path / name).write_bytes((lab / "captures" / name).read_bytes())
+    only = ("--only", "storage-in-hca-list", "--json")
+    done = in_process("fabric", "check", str(lab), "--captures", str(tmp_path), *only)
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["level"], found["message"]) == ("UNKNOWN", "no captures of 3 of 6 nodes: gpu[003-005]")
 
 
 def test_descriptions_do_not_join(lab, tmp_path):
@@ -68,6 +82,66 @@ def test_rails_are_written_for_nccl(lab, tmp_path):
     assert done.returncode == 0, done.stderr
     nets = {net.get("name"): net.get("rail") for net in topology_file.load(str(path)).root.walk() if net.name == "net"}
     assert {name: rail for name, rail in nets.items() if rail} == {"mlx5_0": "0", "mlx5_1": "1"}
+
+
+def test_rails_are_written_for_the_live_node(lab, tmp_path, monkeypatch):
+    reader, _ = open_source(str(lab / "captures" / "gpu003.tar.zst"))
+    monkeypatch.setattr(named_source, "live_reader", lambda _: reader)
+    path = tmp_path / "topo.xml"
+    done = in_process("fabric", "rails", str(lab), "--write", str(path), "--from", "live")
+    assert done.returncode == 0, done.stderr
+    assert path.read_text().count('rail="') == 2
+
+
+@pytest.fixture(scope="module")
+def unnamed(tmp_path_factory):
+    """A fabric with a port without description, and with one whose description is for a shell."""
+    text = ibnetdiscover_text(make_fabric(FabricPlan(leaves=2, spines=1, rails=2, nodes=40)))
+    text = text.replace('"gpu002 mlx5_0"', '"MT4129 ConnectX7 Mellanox"')
+    path = tmp_path_factory.mktemp("unnamed") / "ib.txt"
+    path.write_text(text.replace("gpu001 mlx5_0", "$(reboot),gpu[0-9] mlx5_0;a"))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "form", [("--slurm", "topology.conf"), ("--slurm", "topology.yaml"), ("--kueue",), ("--json",)]
+)
+def test_what_is_no_host_name_is_not_exported(unnamed, form):
+    done = in_process("fabric", "export", unnamed, *form)
+    assert done.returncode == 0
+    assert "2 nodes left out, without host name: $(reboot),gpu[0-9], node " in done.stderr
+    assert any(text in done.stdout for text in ("gpu000", "gpu[000"))
+    assert not any(text in done.stdout for text in ("reboot", "gpu[0-9]", "node b8ce"))
+
+
+def test_what_is_no_host_name_is_not_for_a_launcher(unnamed):
+    done = in_process("fabric", "order", unnamed, "-o", "hostfile")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "'$(reboot),gpu[0-9]' is no host name" in done.stderr
+    assert in_process("fabric", "order", unnamed, "-w", "gpu000,gpu003", "-o", "hostfile").returncode == 0
+
+
+@pytest.mark.parametrize(("captures", "level"), [((), "UNKNOWN"), (("--captures", "captures"), "FAIL")])
+def test_a_capture_names_a_port_without_description(lab, tmp_path, captures, level):
+    text = (lab / "ibnetdiscover.txt").read_text().replace('"gpu004 mlx5_1"', '"MT4129 ConnectX7 Mellanox"')
+    (tmp_path / "ib.txt").write_text(text)
+    names = [str(lab / name) if name == "captures" else name for name in captures]
+    done = in_process("fabric", "check", str(tmp_path / "ib.txt"), *names, "--only", "node-without-rail", "--json")
+    levels = {one["subject"]: one["level"] for one in json.loads(done.stdout)["findings"]}
+    assert levels["gpu002"] == level
+
+
+def test_settings_are_quoted_for_a_shell(unnamed):
+    shown = in_process("fabric", "rails", unnamed).stdout
+    assert "NCCL_IB_HCA='=mlx5_0;a:1:0'" in shown
+    assert "NCCL_IB_HCA==:" not in shown
+
+
+def test_a_port_without_description_may_be_the_one_that_a_node_lacks(unnamed):
+    ones = [one for one in answer("check", unnamed, status=1)["findings"] if one["id"] == "node-without-rail"]
+    levels = {one["subject"]: one["level"] for one in ones}
+    assert levels == {"gpu001": "UNKNOWN", "gpu002": "UNKNOWN", "$(reboot),gpu[0-9]": "FAIL"}
+    assert any("is its own (1, such as node b8ce" in one["message"] for one in ones)
 
 
 def test_a_stranger_has_no_rail(lab, tmp_path):
@@ -162,6 +236,45 @@ def test_a_prediction_names_the_cable_that_limits(tmp_path):
     assert (whole["fabric"]["cables"], predicted("5", "--fabric", lab)["fabric"]["cables"]["ring"]) == (None, None)
     text = in_process("graph", "predict", "--nodes", "5", *sizes, "--fabric", lab).stdout
     assert "# load of cables unknown: the files have fewer nodes" in text
+
+
+def test_a_prediction_of_pairs_names_the_cable_that_limits(tmp_path):
+    """The thin uplinks of two leaves a rail: what goes to four of the seven other nodes takes one of each rail."""
+    lab = str(tmp_path / "lab")
+    shape = ("--leaves", "16", "--spines", "1", "--rails", "8", "--nodes", "8", "--oversubscription", "4")
+    assert in_process("fabric", "make", *shape, "-o", lab).returncode == 0
+
+    def predicted(collective, *fabric):
+        sizes = ("-b", "1G", "-e", "1G", "--from", "@dgx-h100", "--nodes", "8")
+        done = in_process("graph", "predict", collective, *sizes, *fabric, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole, found = predicted("alltoall"), predicted("alltoall", "--fabric", lab)
+    cable = found["fabric"]["cables"]["pairs"]
+    assert {cable["from"][:5], cable["to"][:5]} == {"leaf-", "spine"}
+    assert (cable["share"], cable["allows_gb_per_s"]) == (0.2857, 175.0)  # 4 nodes x 4/7 of an eighth over 50 GB/s
+    assert found["rows"][0]["limit"]["device"] == "cable"
+    speeds = [one["rows"][0]["busbw_gb_per_s"] for one in (found, whole)]
+    assert speeds[0] / speeds[1] == pytest.approx(175 / (8 * 48), rel=0.02)
+    in_order = predicted("sendrecv", "--fabric", lab)
+    assert in_order["fabric"]["cables"]["pairs"]["allows_gb_per_s"] == 50.0
+    assert in_order["rows"][0]["limit"]["device"] != "cable"
+    assert predicted("gather", "--fabric", lab)["fabric"]["cables"]["pairs"] is None
+    notes = {
+        collective: in_process("graph", "predict", collective, "--from", "@dgx-h100", "--nodes", "8", "--fabric", lab)
+        for collective in ("alltoall", "gather")
+    }
+    assert "# most loaded cable of messages: " in notes["alltoall"].stdout
+    assert "cable" not in notes["gather"].stdout
+
+
+def test_operations_in_pairs_are_loaded_beside_rings_and_trees(lab):
+    found = answer("load", str(lab), "-w", "gpu000,gpu003", "--pairs", "alltoall", "--pairs", "sendrecv", "-b", "8M")
+    assert [one["pattern"] for one in found["patterns"]] == ["ring", "tree", "alltoall", "sendrecv"]
+    to_all, to_next = found["patterns"][2:]
+    assert to_all["cables"][0]["bytes"] == 8 * (8 << 20) / 2 / 2  # half of what 8 ranks send, by two NICs
+    assert (to_next["cables"][0]["bytes"], to_next["gb_per_s"]) == (8 << 20, 50.0)
 
 
 def test_a_picture_marks_what_is_found(lab, tmp_path):

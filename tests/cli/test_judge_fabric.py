@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables judged beside a fabric: a slow cable, a miswired NIC, a shared uplink are causes where they limit the job."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -104,8 +105,18 @@ def test_a_fabric_that_does_not_explain_the_number_is_no_cause():
     assert not any("cable of the fabric" in what for what in causes(found).values())
 
 
-def test_messages_in_pairs_are_limited_by_leaves():
-    found = judged(job_fabric(), Collective.ALL_TO_ALL)
+def test_messages_in_pairs_are_limited_by_cables():
+    to_all = judged(job_fabric(), Collective.ALL_TO_ALL)
+    assert "spine-0" in causes(to_all)[LEAF_OVERSUBSCRIBED.id]
+    to_next = judged(job_fabric("slow:gpu003/mlx5_0"), Collective.SEND_RECV)
+    assert "gpu003 mlx5_0" in causes(to_next)[CABLE_SLOW.id]
+
+
+def test_of_cables_without_speed_the_leaves_limit():
+    made = make_fabric(THIN)
+    fabric = replace(made, cables=tuple(replace(one, gb_per_s=None) for one in made.cables))
+    on = JobFabric(over=cache(lambda nodes: known_fabric(fabric, nodes)), nodes=fabric.nodes, findings=())
+    found = judged(on, Collective.ALL_TO_ALL)
     assert "oversubscribed 4:1" in causes(found)[LEAF_OVERSUBSCRIBED.id]
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cable of a fabric that limits channels."""
+"""The cable of a fabric that limits channels, or messages in pairs."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 
 class LimitingCable(NamedTuple):
-    """Of the cables that channels take, the one with the most data for its speed; its ends as the data goes.
+    """Of the cables that messages take, the one with the most data for its speed; its ends as the data goes.
 
     share: of what the busiest node sends to the network, what goes over this cable.
     """
@@ -32,3 +32,7 @@ Nets: TypeAlias = tuple[tuple[int, ...], ...]
 """The NICs [in, out] of each channel by dev number."""
 CableOf: TypeAlias = Callable[[int, Nets, bool], LimitingCable | None]
 """For so many nodes and the NICs of channels, which are trees or rings; None if it is unknown."""
+Sent: TypeAlias = tuple[tuple[int, float], ...]
+"""What a node sends by each of its NICs, by dev number, in bytes for one byte of each rank."""
+PairCableOf: TypeAlias = Callable[[int, Sent, bool], LimitingCable | None]
+"""For so many nodes that send to all others or each to the next; None if it is unknown."""

@@ -83,7 +83,7 @@ def joined(fabric: FabricMap, ports: Iterable[CapturedPort]) -> tuple[FabricMap,
     for one in fabric.endpoints:
         port = of_address.get(one.address) if one.address else None
         if port is not None:
-            one = replace(one, node=port.node, device=port.name, captured=True)
+            one = replace(one, node=port.node, device=port.name, captured=True, named=True)
             found[one] = port
         endpoints.append(one)
     return replace(fabric, endpoints=tuple(endpoints)), found

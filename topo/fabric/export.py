@@ -7,11 +7,11 @@ of nodes shares are one switch there, named by the first of them.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.topo.fabric.model import FabricMap
 from railgauge.topo.fabric.places import Places
-from railgauge.topo.values.node_names import folded
+from railgauge.topo.values.node_names import NAME, folded
 
 TIER_LABEL = "fabric.topograph.run/tier-{}"
 """Kubernetes labels as topograph writes them (its page on node labels): tier 0 is closest to the node."""
@@ -29,6 +29,16 @@ class TreeSwitch:
     nodes: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
     stands_for: tuple[str, ...] = ()
+
+
+def with_host_names(fabric: FabricMap) -> tuple[FabricMap, tuple[str, ...]]:
+    """The fabric without nodes that have no host name, such as those without a description, and what these are called.
+
+    What a port calls itself is put into files of schedulers and into commands.
+    """
+    others = tuple(node for node in fabric.nodes if not NAME.fullmatch(node))
+    left = tuple(one for one in fabric.endpoints if one.node not in others)
+    return replace(fabric, endpoints=left) if others else fabric, others
 
 
 def scheduler_tree(fabric: FabricMap, places: Places) -> tuple[TreeSwitch, ...]:

@@ -12,11 +12,11 @@ from railgauge.topo.values.number import natural
 
 
 def hca_lists(fabric: FabricMap, rails: FabricRails) -> Mapping[str, tuple[str, ...]]:
-    """The nodes by their list, the most frequent list first; nodes without a compute rail are left out."""
+    """The nodes by their list, the most frequent first; without ports that have no device name or no compute rail."""
     entries: dict[str, list[tuple[int, int, str]]] = {}
     for one in fabric.leaf_of:
         rail = rail_of(fabric, rails, one)
-        if rail is not None and rail.role is RailRole.COMPUTE:
+        if one.device and rail is not None and rail.role is RailRole.COMPUTE:
             entries.setdefault(one.node, []).append((rail.number, rail.plane or 0, _entry(one, rail, rails)))
     found: dict[str, list[str]] = {}
     for node, its in entries.items():

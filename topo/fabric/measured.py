@@ -12,7 +12,9 @@ from railgauge.topo.fabric.rails import FabricRails
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricShape:
-    """rails: whether each NIC of a node has its own leaves. oversubscription: the highest of a leaf, at least 1."""
+    """rails: whether each NIC of a node has its own leaves. oversubscription: the highest of a leaf, at least 1;
+    1 for a tree without cables.
+    """
 
     rails: bool
     nodes_per_leaf: int
@@ -36,5 +38,5 @@ def shape_of(fabric: FabricMap, rails: FabricRails) -> FabricShape:
         rails=rails.separate,
         nodes_per_leaf=max(1, round(median(len(block.nodes) for block in blocks))),
         tiers=1 + max(fabric.tier_of[key] for key in fabric.switches),
-        oversubscription=max([1.0, *(down[leaf] / up[leaf] for leaf in leaves if up[leaf])]),
+        oversubscription=max([1.0, *(down[leaf] / up[leaf] for leaf in leaves if up[leaf] and not fabric.is_tree)]),
     )

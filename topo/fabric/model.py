@@ -41,7 +41,8 @@ class FabricEndpoint:
     """A port of a node; each object is one of its own.
 
     address: the port GUID in 16 hex digits or the MAC address, "" if unknown.
-    node and device: from the capture that has the address (`captured`), else as the fabric's tools print them.
+    node and device: from the capture that has the address (`captured`), else as the fabric's tools print them; without
+    a description of its node it is not `named`, and `node` is made of a GUID.
     system: the GUID that all ports of a card share, "" if unknown.
     """
 
@@ -53,6 +54,7 @@ class FabricEndpoint:
     lid: int | None = None
     system: str = ""
     captured: bool = False
+    named: bool = True
 
     @property
     def end(self) -> End:
@@ -104,7 +106,8 @@ class FabricMap:
 
     managers: keys of devices with a subnet manager; None if no source tells. counters: error counters by end, None if
     not read. duplicates: addresses that two devices have, with the names of these. unlisted: names of devices that
-    others are cabled to, and that no file lists. groups: for tree descriptions without ports (Slurm, clouds).
+    others are cabled to, and that no file lists; cut_off says so in words if switches are among them. is_tree:
+    only places of nodes are known (Slurm, clouds), and each cable stands for any number of them.
     """
 
     switches: Mapping[str, FabricSwitch]
@@ -115,6 +118,8 @@ class FabricMap:
     managers: frozenset[str] | None = None
     duplicates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlisted: tuple[str, ...] = ()
+    cut_off: str = ""
+    is_tree: bool = False
     warnings: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,7 @@ class FabricParts:
         self.warnings: list[str] = []
         self.sources: list[str] = []
         self.path = ""
+        self.is_tree = False
 
     def device(self, key: str, name: str = "", *, switch: bool | None = None, listed: bool = False) -> Part:
         """The device of a key, made where it is new; InputError for more devices than any fabric has."""
@@ -82,7 +83,13 @@ class FabricParts:
             self.key_of_address.setdefault(address, key)
         if lid:
             part.lids[port] = lid
-            self.key_of_lid.setdefault(lid, key)
+            self.has_lid(key, lid)
+
+    def has_lid(self, key: str, lid: int) -> None:
+        """The LID of a device; one that devices of two networks have is of neither."""
+        known = self.key_of_lid.setdefault(lid, key)
+        if self.key_of_address.get(known, known) != self.key_of_address.get(key, key):
+            self.key_of_lid[lid] = ""
 
     def holder(self, address: str, name: str) -> None:
         """A device or port that has an address as its own; the same name again is the same one."""
@@ -152,7 +159,7 @@ class FabricParts:
                 switches[one] = FabricSwitch(key=one, name=name, ports=part.ports, lid=part.lid)
             elif not NO_ENDPOINT.search(part.name):
                 endpoints += self._endpoints(one, part, used.get(one, set()))
-        counters = self.counters
+        counters, cut_off = self.counters, _cut_off(devices, switches)
         return FabricMap(
             switches=switches,
             endpoints=_sorted(endpoints),
@@ -164,7 +171,9 @@ class FabricParts:
             managers=None if self.managers is None else frozenset(key.get(one, one) for one in self.managers),
             duplicates={address: tuple(ones) for address, ones in self.holders.items() if len(ones) > 1},
             unlisted=tuple(unlisted),
-            warnings=tuple(self.warnings),
+            cut_off=cut_off,
+            is_tree=self.is_tree,
+            warnings=(*filter(None, [cut_off]), *self.warnings),
             sources=tuple(self.sources),
         )
 
@@ -179,19 +188,28 @@ class FabricParts:
     def _endpoints(self, key: str, part: Part, used: Iterable[str]) -> Iterable[FabricEndpoint]:
         ports = sorted({*part.addresses, *part.lids, *used}, key=natural) or ["1"]  # a record without a cable
         found = DESCRIBED.fullmatch(part.name)
-        alone = part.name if part.name and " " not in part.name else f"node {part.system or key}"
+        alone = part.name if " " not in part.name else ""
         node, device = (found["node"], found["device"]) if found else (alone, "")
         node = part.node or node
         for port in ports:
             yield FabricEndpoint(
                 key=key,
                 port=port,
-                node=node,
+                node=node or f"node {part.system or key}",
+                named=bool(node),
                 device=part.labels.get(port) or (f"{device}:{port}" if len(ports) > 1 and device else device),
                 address=part.addresses.get(port, ""),
                 lid=part.lids.get(port),
                 system=part.system,
             )
+
+
+def _cut_off(devices: Mapping[str, Part], switches: Mapping[str, FabricSwitch]) -> str:
+    """That some switches, which others are cabled to or have tables, are in no list; "" if all are."""
+    found = [switches[key].name for key, part in devices.items() if part.is_switch and not part.listed]
+    if not found:
+        return ""
+    return f"no file lists {len(found)} of {len(switches)} switches, such as {found[0]}: a file is cut off or missing"
 
 
 def _joined(known: Cable, other: Cable) -> Cable:

@@ -133,7 +133,7 @@ def _speed(fabric: FabricMap, leaves: Iterable[str]) -> float | None:
 def _role(fabric: FabricMap, leaves: Iterable[str], full: set[str], speed: float | None, most: float) -> RailRole:
     if speed is not None and speed < most:
         return RailRole.MANAGEMENT if speed <= MANAGEMENT_GB_PER_S else RailRole.STORAGE
-    nodes = {one.node for leaf in leaves for one in fabric.on_leaf[leaf]}
+    nodes = {one.node for leaf in leaves for one in fabric.on_leaf[leaf] if one.named}
     return RailRole.STORAGE if full & nodes and len(nodes - full) * 10 > len(nodes) else RailRole.COMPUTE
 
 

@@ -43,6 +43,8 @@ FORMS = (
     "ibnetdiscover, iblinkinfo, dump_fts, opensm-subnet.lst, ibqueryerrors, perfquery, lldpctl -f json, SONiC's LLDP "
     "table, topology.conf and topology.yaml of Slurm, scontrol show topology, instance topology of AWS and OCI"
 )
+TREES = (slurm, topology_yaml, clouds)
+"""Those that have places of nodes, and no cables."""
 MOST_FILES = 20_000
 ARCHIVES = (".tar.zst", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar")
 
@@ -62,6 +64,7 @@ def read_fabric(paths: Sequence[str]) -> FabricMap:
             known.append((place, path, data))
         elif named:
             raise InputError(f"no file of a fabric; known are {FORMS}", path)
+    parts.is_tree = all(READERS[place] in TREES for place, _, _ in known)
     for place, path, data in sorted(known, key=itemgetter(0)):
         parts.path = path
         parts.sources.append(path)

@@ -46,6 +46,20 @@ class Routing:
             raise InputError(f"{missing.name} has no cable in these files")
         return np.array([self._number[one.end] for one in ones], np.int64)
 
+    def _ends(
+        self, sources: Sequence[FabricEndpoint], targets: Sequence[FabricEndpoint]
+    ) -> "tuple[np.ndarray, np.ndarray]":
+        """The first ends of sources and of targets. InputError for a pair on separate networks."""
+        import numpy as np
+
+        first, last = self.first(sources), self.first(targets)
+        network = np.array([*(self.fabric.network_of[key] for key in self._switch), -1], np.int64)
+        apart = np.flatnonzero(network[self._across[first]] != network[self._across[last]])
+        if apart.size:
+            names = " and ".join(ones[int(apart[0])].name for ones in (sources, targets))
+            raise InputError(f"no path between {names}: they are on separate networks in these files")
+        return first, last
+
     def walked(
         self, sources: Sequence[FabricEndpoint], targets: Sequence[FabricEndpoint]
     ) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
@@ -57,8 +71,8 @@ class Routing:
 
         tables, ports = self._tables
         lids = np.array([one.lid or 0 for one in targets], np.int64)
-        arrived = self.first(targets) ^ 1  # the other end of a cable is its neighbour in number
-        here, which = self.first(sources), np.arange(len(sources))
+        here, last = self._ends(sources, targets)
+        arrived, which = last ^ 1, np.arange(len(sources))  # the other end of a cable is its neighbour in number
         for _ in range(MOST_HOPS):
             yield which, here
             going = here != arrived[which]
@@ -125,7 +139,7 @@ class Routing:
         """Each switch sends equal parts over all cables that are on a shortest path to the target's leaf."""
         import numpy as np
 
-        first, last = self.first(sources), self.first(targets)
+        first, last = self._ends(sources, targets)
         found = np.bincount(first, weights, minlength=len(self.ends))
         found += np.bincount(last ^ 1, weights, minlength=len(self.ends))
         leaves, column = np.unique(self._across[last], return_inverse=True)

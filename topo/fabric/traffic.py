@@ -104,18 +104,21 @@ def messages(
     return NicMessages(sources, targets, np.full(len(sources), share))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FabricLoad:
-    """What the directed cables carry for one byte of the collective, by number of the sending end in `routing`.
-
-    gb_per_s: of the collective, as the most loaded cable allows; None if no speed is known.
-    """
+    """What the directed cables carry for one byte of the collective, by number of the sending end in `routing`."""
 
     routing: Routing
     carried: "np.ndarray"
-    pattern: ChannelPattern
+    pattern: StrEnum
     adaptive: bool
-    gb_per_s: float | None
+
+    @property
+    def gb_per_s(self) -> float | None:
+        """Of the collective, as the most loaded cable allows; None if nothing is sent, or a speed is unknown."""
+        used = self.carried > 0
+        speeds = self.routing.gb_per_s[used]
+        return float((speeds / self.carried[used]).min()) if speeds.size and bool((speeds > 0).all()) else None
 
     def worst(self, most: int) -> list[tuple[int, float]]:
         """The ends of the most loaded cables and how long a byte of the collective takes there, relative to speed."""
@@ -129,12 +132,5 @@ class FabricLoad:
 
 def load_of(routing: Routing, sent: NicMessages, pattern: ChannelPattern, *, adaptive: bool) -> FabricLoad:
     """The load of some messages."""
-    import numpy as np
-
     carried = routing.loads(sent.sources, sent.targets, sent.weights, adaptive=adaptive)
-    used = carried > 0
-    known = used.any() and bool((routing.gb_per_s[used] > 0).all())
-    slowest = float(np.max(carried[used] / routing.gb_per_s[used])) if known else None
-    return FabricLoad(
-        routing=routing, carried=carried, pattern=pattern, adaptive=adaptive, gb_per_s=1 / slowest if slowest else None
-    )
+    return FabricLoad(routing=routing, carried=carried, pattern=pattern, adaptive=adaptive)

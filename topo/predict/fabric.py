@@ -13,7 +13,7 @@ share one.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from railgauge.topo.channels.limiting_cable import CableOf, LimitingCable, Nets
+from railgauge.topo.channels.limiting_cable import CableOf, LimitingCable, Nets, PairCableOf, Sent
 from railgauge.topo.errors import UsageError
 
 RADIX = 64  # ports of a switch: NVIDIA Quantum-2 (QM9700) and Spectrum-4 at 400G have 64
@@ -73,6 +73,10 @@ class Fabric:
         """The cable that limits channels; None where cables are not known one by one."""
         return None
 
+    def pair_cable(self, nodes: int, sent: Sent, *, to_all: bool) -> LimitingCable | None:
+        """The cable that limits messages in pairs; None where cables are not known one by one."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFabric(Fabric):
@@ -81,6 +85,7 @@ class KnownFabric(Fabric):
     per_leaf: int
     tiers: int
     cable_of: CableOf
+    pair_cable_of: PairCableOf
 
     def nodes_per_leaf(self, nics: int, nodes: int) -> int:
         """As known."""
@@ -93,6 +98,10 @@ class KnownFabric(Fabric):
     def cable(self, nodes: int, nets: Nets, *, trees: bool) -> LimitingCable | None:
         """As the files say."""
         return self.cable_of(nodes, nets, trees)
+
+    def pair_cable(self, nodes: int, sent: Sent, *, to_all: bool) -> LimitingCable | None:
+        """As the files say."""
+        return self.pair_cable_of(nodes, sent, to_all)
 
 
 ONE_SWITCH = Fabric()

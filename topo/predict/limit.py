@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from railgauge.topo.channels.limiting_cable import LimitingCable
 from railgauge.topo.nccl.graph.ends import names_of, text_names
 from railgauge.topo.nccl.graph.link_names import device_at, held
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind, System
@@ -23,7 +24,7 @@ LINKS_FROM = 0.75  # below this share of the channels' speed the protocol limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """`by` latency or bandwidth; `what` in words; the limiting link, if it is a link of a node.
+    """`by` latency or bandwidth; `what` in words; the limiting link of a node, or cable of the fabric.
 
     `device`: the device at that link by its number (GPU0, NIC0), or spines, the fabric's cable, channels (if few run),
     or the protocol.
@@ -34,6 +35,7 @@ class Limit:
     what: str
     device: str = ""
     link: Link | None = None
+    cable: LimitingCable | None = None
     named: str = ""
 
     @property
@@ -108,7 +110,7 @@ class CollectiveLimits:
         spines = pairs.spine_share(plan, collective)
         if between.share / spines <= within.share:
             return _link(plan.system, within)
-        return _spines(plan) if spines < 1 else _link(plan.system, between)
+        return _cable(plan, pairs.limiting_cable(plan, collective)) if spines < 1 else _link(plan.system, between)
 
 
 def _channels(plan: NodePlan, gb_per_s: float) -> Limit:
@@ -117,10 +119,14 @@ def _channels(plan: NodePlan, gb_per_s: float) -> Limit:
 
 
 def _fabric(plan: NodePlan, algorithm: Algorithm) -> Limit:
-    cable = limiting_cable(plan, algorithm)
+    return _cable(plan, limiting_cable(plan, algorithm))
+
+
+def _cable(plan: NodePlan, cable: LimitingCable | None) -> Limit:
+    """A cable, or the spines where cables are not known."""
     if cable is None:
         return _spines(plan)
-    return Limit(by=BANDWIDTH, what=cable.words, device=CABLE)
+    return Limit(by=BANDWIDTH, what=cable.words, device=CABLE, cable=cable)
 
 
 def _spines(plan: NodePlan) -> Limit:

@@ -6,9 +6,11 @@ NCCL has no model of these. Each GPU sends and receives by its own NICs, those o
 change rail within the node: PXN), so that with rails only messages beyond a leaf's nodes cross the spines.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
 
+from railgauge.topo.channels.dev_number import dev_number
+from railgauge.topo.channels.limiting_cable import LimitingCable, Sent
 from railgauge.topo.channels.load import Step
 from railgauge.topo.nccl.graph.model import Node
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -66,16 +68,21 @@ def between(plan: NodePlan, collective: Collective) -> Fullest:
 
 def _over_nics(plan: NodePlan, collective: Collective) -> Iterator[Step]:
     """Who sends to other nodes and receives from them: all, a root, or the last rank sends and the first receives."""
-    ranks, root, each = plan.system.ranks, plan.system.ranks[:1], (plan.nodes - 1) / plan.nodes
-    sending, receiving, gb_per_s = {
-        Collective.ALL_TO_ALL: (ranks, ranks, each),
-        Collective.GATHER: ((), root, each),
-        Collective.SCATTER: (root, (), each),
-    }.get(collective, (ranks[-1:], ranks[:1], 1.0))
+    sending, receiving, gb_per_s = _ends(plan, collective)
     for rank, net, share in _own_nics(plan, sending):
         yield Step(source=rank, target=net, gb_per_s=share * gb_per_s)
     for rank, net, share in _own_nics(plan, receiving):
         yield Step(source=net, target=rank, gb_per_s=share * gb_per_s)
+
+
+def _ends(plan: NodePlan, collective: Collective) -> tuple[Sequence[Node], Sequence[Node], float]:
+    """The ranks that send to other nodes, those that receive from them, and GB/s of each of these."""
+    ranks, root, each = plan.system.ranks, plan.system.ranks[:1], (plan.nodes - 1) / plan.nodes
+    return {
+        Collective.ALL_TO_ALL: (ranks, ranks, each),
+        Collective.GATHER: ((), root, each),
+        Collective.SCATTER: (root, (), each),
+    }.get(collective, (ranks[-1:], ranks[:1], 1.0))
 
 
 def _own_nics(plan: NodePlan, ranks: Iterable[Node]) -> Iterator[tuple[Node, Node, float]]:
@@ -89,8 +96,28 @@ def _nearest(plan: NodePlan, rank: Node) -> Node:
     return max(plan.system.nets, key=lambda net: plan.table.get(rank.id, net.id).gb_per_s)
 
 
+def limiting_cable(plan: NodePlan, collective: Collective) -> LimitingCable | None:
+    """The cable that limits; None where cables are not known, and for a root, whose own NICs do."""
+    if plan.nodes == 1 or collective not in (Collective.ALL_TO_ALL, Collective.SEND_RECV):
+        return None
+    return plan.fabric.pair_cable(plan.nodes, _sent(plan, collective), to_all=collective is Collective.ALL_TO_ALL)
+
+
+def _sent(plan: NodePlan, collective: Collective) -> Sent:
+    """What a node sends by each of its ranks' NICs: messages leave on the rail by which they are received."""
+    _, receiving, gb_per_s = _ends(plan, collective)
+    found = {dev_number(net): 0.0 for _, net, _ in _own_nics(plan, plan.system.ranks)}
+    for _, net, share in _own_nics(plan, receiving):
+        found[dev_number(net)] += share * gb_per_s
+    return tuple(sorted(found.items()))
+
+
 def spine_share(plan: NodePlan, collective: Collective) -> float:
-    """The share of the speed between nodes that the spines leave."""
+    """The share of the speed between nodes that the fabric leaves: its cables, or the spines."""
+    cable = limiting_cable(plan, collective)
+    if cable is not None:
+        sends = sum(gb_per_s for _, gb_per_s in _sent(plan, collective))
+        return min(1.0, between(plan, collective).share * cable.allows / sends)
     return plan.fabric.spine_share(upward(plan)) if collective is Collective.ALL_TO_ALL else 1.0
 
 

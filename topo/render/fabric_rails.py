@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rails of a fabric as text and as the document railgauge/rails/1."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ def rails_lines(fabric: FabricMap, rails: FabricRails) -> Iterator[Line]:
     yield line("")
     for setting, nodes in hca_lists(fabric, rails).items():
         yield line(f"# {folded(nodes)}", Ink.QUIET)
-        yield line(f"NCCL_IB_HCA={setting}")
+        yield line(f"NCCL_IB_HCA={shlex.quote(setting)}")
 
 
 def rails_document(fabric: FabricMap, rails: FabricRails) -> dict[str, Any]:

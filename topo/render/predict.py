@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from railgauge.topo.channels.limiting_cable import LimitingCable
 from railgauge.topo.nccl.graph.link_names import device_at, slow_links
 from railgauge.topo.nccl.graph.model import Link, System
-from railgauge.topo.nccl.settings.algorithm import Algorithm
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
+from railgauge.topo.predict import pairs
 from railgauge.topo.predict.comparison import ForecastComparison
 from railgauge.topo.predict.fabric import KnownFabric
 from railgauge.topo.predict.forecast import Forecast, ForecastRow
@@ -115,20 +116,24 @@ def _header(found: Forecast) -> list[str]:
         text += f", oversubscribed {fabric.oversubscription:g} to 1" * (levels > 1)
     domain = [f"# {plan.domain} nodes {DOMAIN}"] if plan.domain > 1 else []
     heads = [f"# {nvls_heads(plan, existing(plan))}"] if _by_nvls(found) else []
-    return [text, *domain, *_cables(plan), *(_graph(plan, name) for name in ("ring", "tree")), *heads]
+    return [text, *domain, *_cables(found), *(_graph(plan, name) for name in ("ring", "tree")), *heads]
 
 
-def _limiting_cables(plan: NodePlan) -> dict[str, LimitingCable | None]:
-    """Of rings and of trees, on a fabric that files describe; nothing on another."""
+def _limiting_cables(found: Forecast) -> dict[str, LimitingCable | None]:
+    """Of rings, trees and messages in pairs, on a fabric that files describe; nothing on another."""
+    plan = found.plan
     if plan.nodes == 1 or not isinstance(plan.fabric, KnownFabric):
         return {}
-    return {str(one): limiting_cable(plan, one) for one in (Algorithm.RING, Algorithm.TREE)}
+    channels = {str(one): limiting_cable(plan, one) for one in (Algorithm.RING, Algorithm.TREE)}
+    return channels | {"pairs": pairs.limiting_cable(plan, found.collective)}
 
 
-def _cables(plan: NodePlan) -> list[str]:
-    found = _limiting_cables(plan)
-    known = [f"# most loaded cable of {name}s: {cable.words}" for name, cable in found.items() if cable]
-    if found and not known:
+def _cables(found: Forecast) -> list[str]:
+    all_cables, to_root = _limiting_cables(found), found.collective in (Collective.GATHER, Collective.SCATTER)
+    shown = {"pairs": "messages"} if found.collective.in_pairs else {"ring": "rings", "tree": "trees"}
+    cables = {words: all_cables.get(name) for name, words in shown.items()}
+    known = [f"# most loaded cable of {words}: {cable.words}" for words, cable in cables.items() if cable]
+    if all_cables and not known and not to_root:
         return ["# load of cables unknown: the files have fewer nodes or NICs than the job, or a cable without speed"]
     return known
 
@@ -173,7 +178,7 @@ def predict_document(found: Forecast, planned: Forecast, compared: ForecastCompa
         "datatype": found.plan.datatype,
         "redop": found.plan.redop,
         "symmetric": found.plan.symmetric,
-        "fabric": _fabric_record(found.plan) if found.plan.nodes > 1 else None,
+        "fabric": _fabric_record(found) if found.plan.nodes > 1 else None,
         "change": {"edits": list(compared.edits), "statement": compared.statement} if compared else None,
         "ring": _graph_record(found.plan, "ring"),
         "tree": _graph_record(found.plan, "tree"),
@@ -240,7 +245,8 @@ def _slow_record(system: System, link: Link) -> dict[str, Any]:
     }
 
 
-def _fabric_record(plan: NodePlan) -> dict[str, Any]:
+def _fabric_record(found: Forecast) -> dict[str, Any]:
+    plan = found.plan
     return {
         "kind": str(plan.fabric.kind),
         "oversubscription": plan.fabric.oversubscription,
@@ -248,7 +254,7 @@ def _fabric_record(plan: NodePlan) -> dict[str, Any]:
         "radix": plan.fabric.radix,
         "levels": plan.fabric.levels(plan.nics, plan.nodes),
         "nodes_per_leaf": plan.nodes_per_leaf,
-        "cables": {name: cable and cable_record(cable) for name, cable in _limiting_cables(plan).items()} or None,
+        "cables": {name: cable and cable_record(cable) for name, cable in _limiting_cables(found).items()} or None,
     }
 
 

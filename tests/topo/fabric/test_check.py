@@ -7,8 +7,11 @@ import pytest
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.fabric.breakage import broken
+from railgauge.topo.fabric.hca_list import hca_lists
 from railgauge.topo.fabric.made_files import dump_fts_text, ibnetdiscover_text, ibqueryerrors_text
 from railgauge.topo.fabric.make import FabricPlan, make_fabric
+from railgauge.topo.fabric.measured import shape_of
+from railgauge.topo.fabric.rails import find_rails
 from railgauge.topo.fabric.read import read_fabric
 from railgauge.topo.findings.fabric.examined import ExaminedFabric
 from railgauge.topo.findings.fabric.rules import RULES, findings
@@ -129,6 +132,15 @@ def test_the_design_that_oversubscribes_is_said(tmp_path):
     assert all(one.evidence["ratio"] == 2.0 for one in ones)
 
 
+def test_ports_without_description_do_not_make_a_rail_one_for_storage(tmp_path):
+    text = ibnetdiscover_text(make_fabric(PLANS[0]))
+    for number in range(0, 32, 4):
+        text = text.replace(f'"gpu{number:03d} mlx5_1"', '"MT4129 ConnectX7 Mellanox"')
+    (tmp_path / "ib.txt").write_text(text)
+    rails = ExaminedFabric(fabric=read_fabric([str(tmp_path)])).rails
+    assert [rail.number for rail in rails.compute] == [0, 1, 2, 3]
+
+
 def test_against_an_earlier_state():
     before = make_fabric(PLANS[0])
     now = broken(before, ["cable:gpu003/mlx5_1", "slow:leaf-r0-0[17]", "swap:gpu001/mlx5_0,gpu020/mlx5_0"]).fabric
@@ -158,6 +170,36 @@ def test_what_files_do_not_hold_is_unknown(tmp_path):
         "routes-unbalanced",
         "storage-in-hca-list",
     }
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
+def test_nothing_passes_for_what_a_cut_file_does_not_list(tmp_path, share):
+    text = ibnetdiscover_text(make_fabric(PLANS[0]))
+    (tmp_path / "ib.txt").write_text(text[: int(share * len(text))])
+    fabric = read_fabric([str(tmp_path)])
+    assert "switches, such as spine-0: a file is cut off or missing" in fabric.warnings[0]
+    assert not any(one.level is Level.PASS for one in findings(ExaminedFabric(fabric=fabric)))
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.97])
+def test_cut_forwarding_tables_are_unknown(tmp_path, cut):
+    made = make_fabric(PLANS[0])
+    routes = dump_fts_text(made)
+    (tmp_path / "ib.txt").write_text(ibnetdiscover_text(made))
+    (tmp_path / "routes.txt").write_text(routes[: int(cut * len(routes))])
+    ones = findings(ExaminedFabric(fabric=read_fabric([str(tmp_path)])), ["routes-unbalanced"])
+    assert [one.level for one in ones] == [Level.UNKNOWN]
+    assert "12 switches have no whole table, such as " in ones[0].message
+
+
+def test_a_tree_has_no_cables_to_judge(tmp_path):
+    (tmp_path / "topology.conf").write_text(
+        "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=c Switches=a,b\n"
+    )
+    fabric = read_fabric([str(tmp_path)])
+    assert {one.level for one in findings(ExaminedFabric(fabric=fabric))} == {Level.UNKNOWN}
+    assert not hca_lists(fabric, find_rails(fabric))
+    assert shape_of(fabric, find_rails(fabric)).oversubscription == 1
 
 
 def test_an_empty_folder_is_an_error(tmp_path):

@@ -77,5 +77,6 @@ def test_a_cable_without_speed_makes_it_unknown():
 
 def test_nodes_without_a_path_are_an_error():
     fabric = replace(made(separate=True), routes=None)
-    with pytest.raises(InputError, match="no path"):
+    words = r"no path between gpu\d+ mlx5_\d and gpu\d+ mlx5_\d: they are on separate networks"
+    with pytest.raises(InputError, match=words):
         limiting(fabric, nets=((0, 1), (1, 0)))

@@ -105,6 +105,18 @@ def test_two_fabrics_without_a_common_device_are_two_networks(tmp_path):
     assert len(fabric.switches) == 12
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_two_fabrics_may_have_the_same_lids_and_ports(tmp_path, name):
+    """Counters by LID alone are then of neither."""
+    text, counted = (RECORDED / name).read_text(), "# Port counters: Lid 3 port 1\nLinkDownedCounter:..9\n"
+    one = read(tmp_path, a=text, c=counted)
+    assert [*one.counters.values()] == [{"LinkDownedCounter": 9}]
+    two = read(tmp_path, a=text, b=text.replace("b8cef6", "b8cef7"), c=counted)
+    assert [len(each) for each in (two.switches, two.endpoints, two.cables)] == [12, 24, 2 * len(one.cables)]
+    assert len(set(two.network_of.values())) == 2
+    assert not two.counters
+
+
 @pytest.mark.parametrize(("name", "text"), [("a.txt", "nothing of a fabric\n"), ("b.txt", ""), ("c.bin", "\0\1\2")])
 def test_a_file_of_no_known_form(tmp_path, name, text):
     (tmp_path / name).write_text(text)

@@ -28,8 +28,8 @@ LINE = re.compile(
 
 
 def read(data: Iterable[bytes], parts: FabricParts) -> None:
-    """Add devices and cables. The far end is known by its GUID (-l), else by its LID, else by its name."""
-    key, name, is_switch, names = "", "", True, dict[str, str]()
+    """Add devices and cables. The far end is known by its GUID (-l), else by its LID, or by its name."""
+    key, name, is_switch, names, lids = "", "", True, dict[str, str](), dict[int, str]()
     found = []
     for line in text_lines(data):
         if head := HEAD.match(line):
@@ -42,7 +42,8 @@ def read(data: Iterable[bytes], parts: FabricParts) -> None:
             if not port["guid"]:
                 parts.devices[own].is_switch = is_switch
             lid = int(port["lid"])
-            parts.key_of_lid.setdefault(lid, own)
+            lids.setdefault(lid, own)
+            parts.has_lid(own, lid)
             names.setdefault((port["name"] or name).strip(), own)
             found.append((own, port))
     listed = Counter(own for own, _ in found)
@@ -56,12 +57,13 @@ def read(data: Iterable[bytes], parts: FabricParts) -> None:
             address = port["guid"].zfill(16) if port["guid"] else ""
             parts.port(own, port["port"], address, int(port["lid"]))
         if port["far_port"]:
-            _cable(parts, own, port, names)
+            _cable(parts, own, port, names, lids)
 
 
-def _cable(parts: FabricParts, own: str, port: re.Match[str], names: dict[str, str]) -> None:
+def _cable(parts: FabricParts, own: str, port: re.Match[str], names: dict[str, str], lids: dict[int, str]) -> None:
     far = parts.key(port["far_guid"]) if port["far_guid"] else ""
-    far = far or parts.key_of_lid.get(int(port["far_lid"]), "") or names.get(port["far"], port["far"])
+    far_lid = int(port["far_lid"])
+    far = far or lids.get(far_lid) or parts.key_of_lid.get(far_lid, "") or names.get(port["far"], port["far"])
     parts.device(far, port["far"])
     better = (port["better"] or "").strip()
     parts.cable(

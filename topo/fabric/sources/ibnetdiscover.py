@@ -47,7 +47,7 @@ def read(data: Iterable[bytes], parts: FabricParts) -> None:
             parts.holder(key, found[4] or key)
             if is_switch and (lid := LID.search(found[5])):
                 part.lid = int(lid[1]) or None
-                parts.key_of_lid.setdefault(int(lid[1]), key)
+                parts.has_lid(key, int(lid[1]))
         elif not line.strip():
             key = ""
 

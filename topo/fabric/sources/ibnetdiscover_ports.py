@@ -37,7 +37,7 @@ def _side(parts: FabricParts, kind: str, lid: str, port: str, guid: str, name: s
     if kind == "SW":
         part.lid = int(lid) or None
         part.ports = max(part.ports, int(port))
-        parts.key_of_lid.setdefault(int(lid), key)
+        parts.has_lid(key, int(lid))
     else:
         parts.port(key, port, guid, int(lid))
     return key

@@ -44,6 +44,7 @@ def _side(parts: FabricParts, side: re.Match[str]) -> End:
     part.ports, part.system, number = int(ports, 16), system, str(int(port, 16))
     if kind == "SW":
         part.lid = int(lid, 16) or None
+        parts.has_lid(node, int(lid, 16))
     else:
         parts.port(node, number, address, int(lid, 16))
     parts.managers = parts.managers or set()

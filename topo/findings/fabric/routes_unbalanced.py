@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from railgauge.topo.fabric.model import UNROUTED, FabricMap, Routes
 from railgauge.topo.findings.cards.fabric import ROUTES_UNBALANCED
 from railgauge.topo.findings.fabric.examined import ExaminedFabric
 from railgauge.topo.findings.file_rule import FileRule
@@ -41,6 +42,27 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
                 mean=round(mean, 1),
                 uplinks=len(counts),
             )
+    partial = _partial(fabric, fabric.routes)
+    if partial:
+        missing = f"{len(partial)} of {len(fabric.switches)} switches have no whole table, such as {partial[0]}"
+        yield RULE.unknown("fabric", f"{missing}: the output of dump_fts is cut off, or of another time")
+
+
+def _partial(fabric: FabricMap, routes: Routes) -> list[str]:
+    """The switches without a table, or whose table lacks a port of their network."""
+    import numpy as np
+
+    lids: dict[int, list[int]] = {}
+    for one, leaf in fabric.leaf_of.items():
+        if one.lid:
+            lids.setdefault(fabric.network_of[leaf], []).append(one.lid)
+    needed = {network: np.array(ones) for network, ones in lids.items()}
+    none, found = np.full(0, UNROUTED, np.uint8), []
+    for key, switch in fabric.switches.items():
+        table, those = routes.tables.get(key, none), needed.get(fabric.network_of[key])
+        if those is not None and (len(table) <= those.max() or (table[those] == UNROUTED).any()):
+            found.append(switch.name)
+    return found
 
 
 RULE = FileRule(card=ROUTES_UNBALANCED, check=_check)

@@ -29,6 +29,10 @@ def _check(examined: ExaminedFabric) -> Iterator[Finding]:
             host=folded(nodes),
             evidence={"device": device, "network": network, "nccl_ib_hca": setting, "nodes": nodes},
         )
+    of_job = {node for node, _ in examined.leaves_at}
+    others = of_job - {one.node for one in examined.captured}
+    if others:
+        yield RULE.unknown("fabric", f"no captures of {len(others)} of {len(of_job)} nodes: {folded(others)}")
 
 
 RULE = FileRule(card=STORAGE_IN_HCA_LIST, check=_check)

@@ -83,7 +83,7 @@ class Forecasts:
         if self._fabric is not None and run.nodes > 1:
             plan = self._fabric.plan(self.plan(run), run.hosts)
             rows = run.rows(plan)
-            if cause := self._fabric.cause(plan, rows[-1]):
+            if cause := self._fabric.cause(rows[-1]):
                 yield cause, {row.size: row.busbw_gb_per_s for row in rows}
 
     def _without(self, gpus: tuple[str, ...]) -> "Forecasts":

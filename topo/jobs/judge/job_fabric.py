@@ -10,8 +10,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.judge.possible_causes import PossibleCause
 from railgauge.topo.predict.fabric import Fabric
 from railgauge.topo.predict.forecast import ForecastRow
-from railgauge.topo.predict.limit import CABLE, SPINES
-from railgauge.topo.predict.network import limiting_cable
+from railgauge.topo.predict.limit import SPINES
 from railgauge.topo.predict.plan import NodePlan
 
 SURE = "railgauge fabric check, fabric load"
@@ -31,11 +30,11 @@ class JobFabric:
         known = len(hosts) == plan.machines and all(host in self.nodes for host in hosts)
         return replace(plan, fabric=self.over(hosts if known else ()))
 
-    def cause(self, plan: NodePlan, row: ForecastRow) -> PossibleCause | None:
+    def cause(self, row: ForecastRow) -> PossibleCause | None:
         """What on the fabric limits a size of a plan on it; None if something else does."""
         if row.limit.device == SPINES:
             return PossibleCause(row.limit.what, LEAF_OVERSUBSCRIBED.id, SURE, seen=True)
-        cable = limiting_cable(plan, row.algorithm) if row.limit.device == CABLE else None
+        cable = row.limit.cable
         if cable is None:
             return None
         found = explaining(cable, self.findings)
