@@ -86,7 +86,7 @@ def consequences(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
     """What stands below each finding, by its identity: the findings that name it as their cause."""
     loud = [one for one in findings if one.level in LOUD]
     found: dict[int, list[Finding]] = {}
-    for one in loud:
+    for one in (one for one in loud if FOLLOWS_FROM in one.evidence):
         cause = next((other for other in loud if other is not one and is_cause(other, one)), None)
         if cause is not None:
             found.setdefault(id(cause), []).append(one)

@@ -5,7 +5,15 @@ import pytest
 
 from railgauge.topo.findings.finding import LEVELS, Finding, Level
 from railgauge.topo.render import findings_html, findings_metrics
-from railgauge.topo.render.findings import Detail, cause_groups, cause_lines, finding_lines, folded_lines, record
+from railgauge.topo.render.findings import (
+    Detail,
+    cause_groups,
+    cause_lines,
+    consequences,
+    finding_lines,
+    folded_lines,
+    record,
+)
 
 
 def finding(name="link-narrow", level=Level.WARN, subject="mlx5_0", message="x8 of x16", **more):
@@ -20,6 +28,12 @@ def test_a_record_has_the_fields_of_the_contract():
     found = record(finding())
     assert list(found) == ["id", "level", "host", "subject", "evidence", "message", "effect", "remedy"]
     assert found["level"] == "WARN"
+
+
+def test_no_cause_is_searched_for_what_names_none(monkeypatch):
+    """17,000 findings of a broken fabric would compare each with each."""
+    monkeypatch.setattr("railgauge.topo.render.findings.is_cause", None)
+    assert consequences([finding(subject=f"mlx5_{one}") for one in range(3)]) == {}
 
 
 def test_a_record_tells_the_line_where_a_file_is_meant():
