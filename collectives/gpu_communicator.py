@@ -339,13 +339,13 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         if what is Collective.ALL_TO_ALL:
             count //= self.size
         check_arrays(what, from_, to, count, root, rank=self.rank, size=self.size)
-        self.running(self._engine.check)
         stream = current_stream(source if source is not None else destination)
         operation = collective, from_.pointer, to.pointer, count, int(dtype)
         if isinstance(op, PreMulSum) and what in REDUCING:
-            self._engine.run_scaled(*operation, op.factor, root, stream)
+            self.running(lambda: self._engine.run_scaled(*operation, op.factor, root, stream))
         else:
-            self._engine.run(*operation, reduction, root, stream, self._way(what, count, dtype))
+            way = self._way(what, count, dtype)
+            self.running(lambda: self._engine.run(*operation, reduction, root, stream, way))
         return self._put_work(destination, stream) if async_op else destination
 
     def _call_v(
@@ -353,10 +353,10 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     ) -> Any:
         from_, to = (cuda_array(array, self.device) for array in (source, destination))
         check_parts(from_, send_counts, to, recv_counts, size=self.size)
-        self.running(self._engine.check)
         stream = current_stream(source)
-        counts = [[count * from_.numbers for count in counts] for counts in (send_counts, recv_counts)]
-        self._engine.run_parts(from_.pointer, counts[0], to.pointer, counts[1], int(from_.dtype), stream)
+        sent, received = ([count * from_.numbers for count in counts] for counts in (send_counts, recv_counts))
+        parts = from_.pointer, sent, to.pointer, received, int(from_.dtype)
+        self.running(lambda: self._engine.run_parts(*parts, stream))
         return self._put_work(destination, stream) if async_op else destination
 
     def _work(self, array: Any) -> GpuWork:
@@ -366,8 +366,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         return self._work(destination).put(self._engine.mark(stream))
 
     def _put(self, messages: Sequence[GpuMessage], works: Sequence[GpuWork], stream: int) -> None:
-        self.running(self._engine.check)
-        self._engine.run_messages(list(messages), stream)
+        self.running(lambda: self._engine.run_messages(list(messages), stream))
         if works:
             mark = self._engine.mark(stream)
             for work in works:

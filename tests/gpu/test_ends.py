@@ -98,6 +98,44 @@ def test_a_rank_that_stops_waiting_lets_go_of_its_peers_on_other_hosts(fake_gpus
     assert re.fullmatch(r"rank 0: rank 1 .*(closed the connection|connection broke).*\n", told(fake_gpus, program))
 
 
+def test_an_operation_that_cannot_start_ends_the_run_for_all(fake_gpus):
+    """A peer may be lost at any moment: what the engine raises when it starts is reported, as what it raises later."""
+    program = """
+        from tests.gpu.on_gpu import connected
+        from tests.patience import FAR_S
+        from tests.transports.ranks import on_ranks
+        from railgauge.collectives.dtype import Dtype
+        from railgauge.topo.errors import PeerLostError, RunError
+
+        class Losing:
+            def __init__(self, engine):
+                self._engine = engine
+            def __getattr__(self, name):
+                return getattr(self._engine, name)
+            def call(self, *asked):
+                return False
+            def run(self, *asked):
+                raise PeerLostError("rank 1 is lost", 1)
+            run_parts = run_messages = run
+
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            array, other = (comm.allocate(2, Dtype.FLOAT) for _ in range(2))
+            bootstrap.barrier()
+            if bootstrap.rank == 1:
+                return bootstrap.wait_for_failure(RunError("nothing"), limit_s=FAR_S)
+            comm._engine = Losing(comm._engine)
+            try:
+                CALL
+            except RunError as error:
+                return error
+
+        print(*set(map(str, on_ranks(2, part, FAR_S))), sep="\\n")
+        """
+    for call in ("comm.all_reduce(array)", "comm.alltoallv(array, [1, 1], other, [1, 1])", "comm.send(array, 1)"):
+        assert re.fullmatch(r"rank 0: rank 1 is lost.*\n", told(fake_gpus, program.replace("CALL", call))), call
+
+
 HUNG = """
     import os, threading, time
     from railgauge._native import collectives as native

@@ -334,7 +334,6 @@ void bind_gpu(nb::module_& m) {
             return traffic;
           },
           "By rank, the bytes sent to it and received from it.")
-      .def("check", &Engine::check)
       .def("abort", &Engine::abort);
 }
 

@@ -320,8 +320,6 @@ class GpuEngine:
     def traffic(self) -> list[tuple[int, int]]:
         """By rank, the bytes sent to it and received from it."""
 
-    def check(self) -> None: ...
-
     def abort(self) -> None: ...
 
 def gpu_memory_left(device: int) -> int:
