@@ -211,6 +211,27 @@ def test_a_wait_that_takes_too_long_sees_when_the_gpu_is_done(fake_gpus, tmp_pat
     assert told(fake_gpus, program, FAKE_CUDA_HANG=str(file)) == "True\ndone\n"
 
 
+def test_memory_is_freed_while_other_threads_work(fake_gpus, tmp_path):
+    """To free it takes until the GPU's kernels have ended, which may wait for what other threads start."""
+    file = tmp_path / "hang"
+    file.touch()
+    program = textwrap.dedent(HUNG).split("def hang")[0] + textwrap.dedent("""
+        os.environ["FAKE_CUDA_FAULTS"] = "cuLaunchKernel=hang"
+        memory, other = native.GpuMemory(0, 4096), [native.GpuMemory(0, 4096)]
+        patterns = native.GpuPatterns(0, 60.0)
+        fill = lambda: patterns.fill(native.Pattern(2, 7, 0, 1), 0, memory.pointer, 512)
+        threads = [threading.Thread(target=one) for one in (fill, other.pop)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.1)
+        os.remove(os.environ["FAKE_CUDA_HANG"])
+        for thread in threads:
+            thread.join()
+        print("done")
+        """)
+    assert told(fake_gpus, program, FAKE_CUDA_HANG=str(file)) == "done\n"
+
+
 LENT = """
     import struct
     from railgauge._native import collectives as native

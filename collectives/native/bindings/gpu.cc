@@ -13,6 +13,7 @@
 #include "collectives/native/bindings/gpu_call.h"
 #include "collectives/native/bindings/host_array.h"
 #include "collectives/native/bindings/operation.h"
+#include "collectives/native/bindings/without_lock.h"
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
 #include "transports/native/cuda/facts.h"
@@ -96,7 +97,7 @@ void bind_gpu(nb::module_& m) {
   m.def("stream_of_gpu_tensor", &stream_of_gpu_tensor, "array"_a.none(),
         "The stream on which the library of such a tensor works; None: it is none.");
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
-      .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
+      .def(nb::new_(&without_lock<cuda::Memory, int, std::size_t>), "device"_a, "size"_a)
       .def_prop_ro("pointer", &cuda::Memory::pointer)
       .def(
           "write",
@@ -121,16 +122,15 @@ void bind_gpu(nb::module_& m) {
   nb::class_<cuda::Mark>(m, "GpuMark", "A position on a stream.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
-          "__init__",
-          [](Engine* engine, int device, int rank, const std::vector<int>& via,
-             std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s) {
+          nb::new_([](int device, int rank, const std::vector<int>& via,
+                      std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
-            nb::gil_scoped_release release;
-            new (engine) Engine(device, rank, {blocks, slot_bytes, line_blocks, full_lines}, read,
-                                timeout_s);
-          },
+            return without_lock<Engine>(device, rank,
+                                        gpu::Layout{blocks, slot_bytes, line_blocks, full_lines},
+                                        read, timeout_s);
+          }),
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines.")
       .def(
@@ -177,7 +177,10 @@ void bind_gpu(nb::module_& m) {
           "Register memory, all ranks in one order; the number of the registration.")
       .def(
           "close_memory",
-          [](Engine& engine, int registration) { engine.registered_memory().close(registration); },
+          [](Engine& engine, int registration) {
+            nb::gil_scoped_release release;
+            engine.registered_memory().close(registration);
+          },
           "registration"_a)
       .def(
           "slots",
@@ -192,6 +195,7 @@ void bind_gpu(nb::module_& m) {
       .def(
           "move_slots",
           [](Engine& engine, int rank, bool incoming, bool to_gpu) {
+            nb::gil_scoped_release release;
             net_buffers(engine, rank).move_slots(rank, incoming, to_gpu);
           },
           "rank"_a, "incoming"_a, "to_gpu"_a,
@@ -206,6 +210,7 @@ void bind_gpu(nb::module_& m) {
           [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {
             std::vector<gpu::PlannedChannel> read;
             for (auto& [ring, parents] : planned) read.push_back({ring, parents});
+            nb::gil_scoped_release release;
             engine.channels(read);
           },
           "planned"_a, "The ring of each channel, and by rank its parent in the tree.")

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "collectives/native/bindings/without_lock.h"
 #include "transports/native/cuda/memory.h"
 
 namespace nb = nanobind;
@@ -25,8 +26,8 @@ void bind_gpu_link(nb::module_& m) {
         "Free bytes of a GPU's memory.");
   nb::class_<GpuLink>(m, "GpuLink",
                       "The path between two GPUs of this process, timed and verified.")
-      .def(nb::init<int, int, std::size_t, bool, double>(), "low"_a, "high"_a, "room"_a, "peers"_a,
-           "timeout_s"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(nb::new_(&without_lock<GpuLink, int, int, std::size_t, bool, double>), "low"_a, "high"_a,
+           "room"_a, "peers"_a, "timeout_s"_a)
       .def(
           "seconds",
           [](GpuLink& link, int method, int flow, std::size_t size, int times) {

@@ -2,11 +2,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
 
 #include <cstring>
 
 #include "collectives/native/bindings/operation.h"
+#include "collectives/native/bindings/without_lock.h"
 #include "collectives/native/nccl/communicator.h"
 #include "collectives/native/nccl/registered_memory.h"
 
@@ -40,8 +40,9 @@ void bind_nccl(nb::module_& m) {
           },
           "An id for the ranks of one communicator.");
   nb::class_<nccl::NcclCommunicator>(m, "NcclCommunicator", "One rank's communicator of NCCL.")
-      .def(nb::init<std::shared_ptr<nccl::Library>, int, int, int, double>(), "library"_a,
-           "device"_a, "rank"_a, "ranks"_a, "timeout_s"_a)
+      .def(nb::new_(&without_lock<nccl::NcclCommunicator, std::shared_ptr<nccl::Library>, int, int,
+                                  int, double>),
+           "library"_a, "device"_a, "rank"_a, "ranks"_a, "timeout_s"_a)
       .def(
           "connect",
           [](nccl::NcclCommunicator& comm, const nb::bytes& id) {
@@ -53,8 +54,13 @@ void bind_nccl(nb::module_& m) {
       .def(
           "allocate",
           [](nccl::NcclCommunicator& comm, std::size_t size, int registration) {
-            nb::gil_scoped_release release;
-            return nccl::allocate(comm, size, static_cast<nccl::RegistrationKind>(registration));
+            const auto kind = static_cast<nccl::RegistrationKind>(registration);
+            std::unique_ptr<cuda::Memory> allocated;
+            {
+              nb::gil_scoped_release release;
+              allocated = nccl::allocate(comm, size, kind);
+            }
+            return ended_without_lock(std::move(allocated));
           },
           "size"_a, "registration"_a, nb::keep_alive<0, 1>(),
           "Memory registered as nccl-tests' -R: 0, 1 or 2.")

@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "collectives/native/bindings/host_array.h"
+#include "collectives/native/bindings/without_lock.h"
 #include "collectives/native/gpu/patterns.h"
 #include "transports/native/error.h"
 
@@ -77,7 +78,7 @@ void bind_pattern(nb::module_& m) {
       "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0,
       "Compare every element with what fill_pattern writes; the result is as check_reduced's.");
   nb::class_<gpu::Patterns>(m, "GpuPatterns", "The same for data in the memory of one GPU.")
-      .def(nb::init<int, double>(), "device"_a, "timeout_s"_a)
+      .def(nb::new_(&without_lock<gpu::Patterns, int, double>), "device"_a, "timeout_s"_a)
       .def(
           "fill",
           [](gpu::Patterns& patterns, const DataPattern& pattern, int rank, cuda::Pointer data,
