@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.gpu.messages group --ranks 3`: sends and receives between GPUs, a thread for each rank."""
 
-import argparse
 import contextlib
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.gpu.cases import run_case
 from tests.gpu.on_gpu import GpuArray, connected
-from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives as native
 from railgauge.collectives import gpu_point_to_point
@@ -209,16 +208,5 @@ def body(bootstrap: Bootstrap, case: str, hosts: int) -> None:
     comm.close()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("case", choices=CASES)
-    parser.add_argument("--ranks", type=int, default=3)
-    parser.add_argument("--hosts", type=int, default=1)
-    asked = parser.parse_args()
-    for told in on_ranks(asked.ranks, lambda bootstrap: body(bootstrap, asked.case, asked.hosts), 60):
-        if isinstance(told, BaseException):
-            raise told
-
-
 if __name__ == "__main__":
-    main()
+    run_case(CASES, body, ranks=3)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.gpu.parts split --ranks 4`: communicators of some GPUs, a thread for each rank."""
 
-import argparse
 import threading
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.gpu.cases import run_case
 from tests.gpu.on_gpu import GpuArray, OnGpu, connected
-from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives as native
 from railgauge.collectives.gpu_communicator import GpuCommunicator
@@ -111,16 +110,5 @@ def body(bootstrap: Bootstrap, case: str, hosts: int) -> None:
     comm.close()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("case", choices=CASES)
-    parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--hosts", type=int, default=1)
-    asked = parser.parse_args()
-    for each in on_ranks(asked.ranks, lambda bootstrap: body(bootstrap, asked.case, asked.hosts), 60):
-        if isinstance(each, BaseException):
-            raise each
-
-
 if __name__ == "__main__":
-    main()
+    run_case(CASES, body, ranks=4)
