@@ -211,15 +211,18 @@ def test_a_process_that_aborts_its_communicator_is_named_so():
         "#2  0x00007fef in c10d::ProcessGroupNCCL::abort() at ProcessGroupNCCL.cpp:1230\n"
         "#3  0x00007fef in ncclCommAbort() at init.cc:2100"
     )
-    scene = JobState()
-    list(Stacks(scene).beside([GDB.format(pid=9, frames=frames).encode()], "x"))
+    scene = state_of(GDB.format(pid=9, frames=frames))
     assert "the abort of a communicator" in verdict(scene).text
 
 
-def stacks_of(text):
+def state_of(text):
     scene = JobState()
     list(Stacks(scene).beside([text.encode()], "x"))
-    return scene.stacks
+    return scene
+
+
+def stacks_of(text):
+    return state_of(text).stacks
 
 
 def test_a_thread_that_waits_for_data_is_in_its_loader():
@@ -243,7 +246,6 @@ def test_a_process_that_waits_for_its_gpu_is_stuck_and_its_wait_is_named():
         "#2  0x00007fef in ?? () from /usr/lib64/libcuda.so.1\n"
         "#3  0x00007fef in cuStreamSynchronize () from /usr/lib64/libcuda.so.1"
     )
-    scene = JobState()
-    list(Stacks(scene).beside([GDB.format(pid=9, frames=frames).encode()], "x"))
+    scene = state_of(GDB.format(pid=9, frames=frames))
     assert verdict(scene).is_stuck
     assert "is in cuStreamSynchronize" in verdict(scene).text
