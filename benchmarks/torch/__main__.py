@@ -21,7 +21,7 @@ from benchmarks import machine
 
 FOLDER = pathlib.Path(__file__).parent
 PEERS = {"cpu": "gloo", "cuda": "nccl"}
-RANKS = {"cpu": "ranks.py", "cuda": "gpu_ranks.py"}
+RANKS = {"cpu": "ranks", "cuda": "gpu_ranks"}
 UP_TO_256_KIB = (8, 1 << 10, 32 << 10, 256 << 10)
 GOALS = {
     "cpu": {"start_ms": 3.0, "all_reduce_8_us": 0.5, "all_reduce_1048576_us": 0.35, "ddp_step_ms": 0.9},
@@ -71,10 +71,11 @@ def start(device: str, backend: str, ranks: int) -> dict[str, float]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": str(ranks)}
-    command = [sys.executable, str(FOLDER / RANKS[device]), backend]
+    command = [sys.executable, "-m", f"benchmarks.torch.{RANKS[device]}", backend]
     environ = os.environ | where | {"OMP_NUM_THREADS": "1"}
     processes = [
-        subprocess.Popen(command, env=environ | {"RANK": str(rank)}, stdout=subprocess.PIPE) for rank in range(ranks)
+        subprocess.Popen(command, cwd=FOLDER.parents[1], env=environ | {"RANK": str(rank)}, stdout=subprocess.PIPE)
+        for rank in range(ranks)
     ]
     printed = [process.communicate(timeout=600)[0] for process in processes]
     if any(process.returncode for process in processes):

@@ -4,20 +4,18 @@
 import functools
 import json
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+from benchmarks.torch.ranks import seconds
 from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 SIZES = {8: 200, 1 << 10: 200, 32 << 10: 200, 256 << 10: 200, 1 << 20: 100, 16 << 20: 30, 256 << 20: 5}
 """Bytes of an all_reduce, and how many are timed together."""
-ROUNDS = 9
 WIDTH, LAYERS, HEADS, LENGTH, BATCH = 1024, 8, 16, 512, 8
 """A transformer of 101 million parameters, in bfloat16."""
 DECODE_WIDTH, DECODE_INNER, DECODE_LAYERS, DECODE_BATCH = 4096, 11008, 16, 8
@@ -32,35 +30,20 @@ def main(backend: str) -> None:
         import railgauge.torch  # noqa: F401
     dist.init_process_group(backend)
     found: dict[str, float] = {}
+    timed = functools.partial(seconds, settle=torch.cuda.synchronize)
     for size, times in SIZES.items():
         data = torch.ones(size // 4, device="cuda")
         run = functools.partial(dist.all_reduce, data)
-        found[f"all_reduce_{size}_us"] = seconds(run, times) * 1e6
-        found[f"all_reduce_{size}_in_graph_us"] = seconds(captured(run, times).replay, 1) / times * 1e6
-    found["ddp_step_ms"] = seconds(step(lambda model: DistributedDataParallel(model, device_ids=[rank])), 5) * 1e3
-    found["fsdp2_step_ms"] = seconds(step(sharded), 5) * 1e3
+        found[f"all_reduce_{size}_us"] = timed(run, times) * 1e6
+        found[f"all_reduce_{size}_in_graph_us"] = timed(captured(run, times).replay, 1) / times * 1e6
+    found["ddp_step_ms"] = timed(step(lambda model: DistributedDataParallel(model, device_ids=[rank])), 5) * 1e3
+    found["fsdp2_step_ms"] = timed(step(sharded), 5) * 1e3
     with torch.inference_mode():
-        found["decode_step_ms"] = seconds(captured(decode(), 1).replay, 20) * 1e3
+        found["decode_step_ms"] = timed(captured(decode(), 1).replay, 20) * 1e3
     torch.cuda.synchronize()
     if rank == 0:
         print(json.dumps(found))
     dist.destroy_process_group()
-
-
-def seconds(run: Callable[[], object], times: int) -> float:
-    """The median of rounds, which all ranks begin together, by the program's clock up to when the GPU is done."""
-    run()
-    took = []
-    for _ in range(ROUNDS):
-        torch.cuda.synchronize()
-        dist.barrier()
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        for _ in range(times):
-            run()
-        torch.cuda.synchronize()
-        took.append((time.perf_counter() - began) / times)
-    return statistics.median(took)
 
 
 def captured(run: Callable[[], object], times: int) -> torch.cuda.CUDAGraph:

@@ -39,15 +39,18 @@ def main(backend: str) -> None:
     dist.destroy_process_group()
 
 
-def seconds(run: Callable[[], object], times: int) -> float:
-    """The median of a few rounds, which all ranks begin together."""
+def seconds(run: Callable[[], object], times: int, settle: Callable[[], None] = lambda: None) -> float:
+    """The median of a few rounds, which all ranks begin together; `settle` returns when all that was run is done."""
     run()
     took = []
     for _ in range(ROUNDS):
+        settle()
         dist.barrier()
+        settle()
         began = time.perf_counter()
         for _ in range(times):
             run()
+        settle()
         took.append((time.perf_counter() - began) / times)
     return statistics.median(took)
 
