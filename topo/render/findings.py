@@ -83,11 +83,14 @@ def folded_lines(findings: Iterable[Finding], detail: Detail = Detail.USUAL) -> 
 
 
 def consequences(findings: Sequence[Finding]) -> dict[int, list[Finding]]:
-    """What stands below each finding, by its identity: the findings that name it as their cause."""
+    """What stands below each finding, by its identity: the findings that name it as their cause; of several that have
+    the cause's id and subject, the worst has them.
+    """
     loud = [one for one in findings if one.level in LOUD]
+    worst_first = sorted(loud, key=lambda one: LOUD.index(one.level))
     found: dict[int, list[Finding]] = {}
     for one in (one for one in loud if FOLLOWS_FROM in one.evidence):
-        cause = next((other for other in loud if other is not one and is_cause(other, one)), None)
+        cause = next((other for other in worst_first if other is not one and is_cause(other, one)), None)
         if cause is not None:
             found.setdefault(id(cause), []).append(one)
     return found

@@ -174,6 +174,11 @@ def test_a_fail_never_stands_below_anything_less_and_nothing_is_lost(findings):
     assert any(line.startswith(worst) for line in lines)
 
 
+def test_of_two_findings_of_one_device_the_worse_is_the_cause():
+    mild, bad = (found("devices-differ", GPU, level) for level in (Level.WARN, Level.FAIL))
+    assert heads(found("changed-since", GPU), mild, bad) == [Level.FAIL, Level.WARN]
+
+
 def test_what_a_profile_expects_in_vain_is_no_less_than_a_fault_of_a_lower_level():
     unmet = found("expectation-unmet", "rate", expected_by="profile dgx-h100")
     assert heads(unmet, found("ib-rate-low", "mlx5_0:1", Level.WARN)) == [Level.FAIL, Level.WARN]
