@@ -121,7 +121,7 @@ def _run_ranks(job: Job, place: Place, rendezvous: Rendezvous, say: Callable[[st
     joined = all(rank.joined for rank in ranks)
     document = ranks[0].document
     if place.process == 0 and cause and document is None:  # its rank does not return
-        document = RunDocument.failed(job.name, rendezvous.world_size, described(cause), job.engine)
+        document = ranks[0].describe(cause)
     is_running = not all(rank.over.is_set() for rank in ranks)
     return Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record, is_running)
 
@@ -164,6 +164,7 @@ class _Rank:
         self._say = say if rank == 0 else lambda _line: None
         self._log = NcclLog(rank)
         self._bootstrap: Bootstrap | None = None
+        self._outcome = Outcome()
 
     def run(self) -> None:
         """Join, connect, measure and report; an error is kept in `error`, and `over` is set at the end."""
@@ -175,7 +176,7 @@ class _Rank:
             self.over.set()
 
     def _run(self) -> None:
-        outcome = Outcome()
+        outcome = self._outcome
         try:
             self._bootstrap = self._rendezvous.join(self.rank)
             self._measure(self._bootstrap, outcome)
@@ -187,7 +188,7 @@ class _Rank:
             with contextlib.suppress(OSError):
                 self._bootstrap.close()
         if self.rank == 0:
-            self.document = self._describe(outcome)
+            self.document = self.describe(self.error)
             self.timed_at = outcome.timed_at
             if self._job.record:
                 self.record = self._record(outcome)
@@ -324,7 +325,9 @@ class _Rank:
         job = self._job
         return itertools.product(job.dtypes, job.operators, job.roots(self._rendezvous.world_size))
 
-    def _describe(self, outcome: Outcome) -> RunDocument:
+    def describe(self, error: BaseException | None) -> RunDocument:
+        """What was found until now, by a run that ended with an error or without."""
+        outcome = self._outcome
         return RunDocument(
             collective=self._job.name,
             ranks=self._rendezvous.world_size,
@@ -332,12 +335,12 @@ class _Rank:
             device=outcome.device,
             engine=self._job.engine,
             of_nccl=outcome.nccl,
-            rows=outcome.rows,
+            rows=list(outcome.rows),
             connections=outcome.connections,
             boards=outcome.boards,
             why_not_ib=outcome.network.why_not_ib,
             link_traffic=outcome.link_traffic,
-            error=described(self.error) if self.error else None,
+            error=described(error) if error else None,
             host=self._rendezvous.host,
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),

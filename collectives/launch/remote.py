@@ -19,7 +19,7 @@ from ClusterShell.Task import task_self
 from ClusterShell.Worker.Ssh import SshClient, WorkerSsh
 
 from railgauge.collectives.launch.hostfile import check_destination
-from railgauge.collectives.launch.launch import exit_on_signals, program
+from railgauge.collectives.launch.launch import exit_on_signals, program, signals_held
 from railgauge.topo.errors import UnavailableError, UsageError
 
 logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe shows as a failed write
@@ -158,6 +158,17 @@ class _Client(SshClient):  # type: ignore[misc]
 
     def _build_cmd(self) -> tuple[list[str], None]:
         return self.worker.commands[str(self.key)], None
+
+    def _start(self) -> "_Client":
+        """Start it. Python drops what a signal raises around a fork, so signals come when the process is known."""
+        try:
+            with signals_held():
+                super()._start()
+        except BaseException:
+            if self.popen:
+                self._close(abort=True, timeout=False)
+            raise
+        return self
 
     def _handle_read(self, sname: str) -> None:
         self._on_nodeset_msgline(self.key, self._read(sname), sname)

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.command import railgauge, started
 from tests.cli.test_schemas import check
 from tests.hosts.waiting import until
-from tests.patience import HANGS_AFTER_S
+from tests.patience import FAR_S, HANGS_AFTER_S
 
 ENDLESS = {
     "run": ("run", "all_reduce", "-b", "8M", "-e", "8M", "-n", "100000", "-T", "60", "--device", "cpu"),
@@ -73,6 +73,7 @@ def test_a_rank_that_does_not_stop_is_left_without_ending_pythons_threads(tmp_pa
 SECOND_SIZE = """\
 import os
 import pathlib
+import time
 from railgauge.collectives.measure import Meter
 
 measured, sizes = Meter.row, []
@@ -81,15 +82,17 @@ def row(*args, **named):
     sizes.append(args)
     if len(sizes) == 2 and os.environ.get("RANK") == "0":
         pathlib.Path({sign!r}).touch()
+        time.sleep({stays_s})
     return measured(*args, **named)
 
 Meter.row = row
 """
 
 
-def test_sizes_that_were_finished_are_in_the_document(tmp_path):
+@pytest.mark.parametrize("stays_s", [0, FAR_S], ids=["a rank that ends", "a rank that does not end"])
+def test_sizes_that_were_finished_are_in_the_document(tmp_path, stays_s):
     sign = tmp_path / "second"
-    (tmp_path / "sitecustomize.py").write_text(SECOND_SIZE.format(sign=str(sign)))
+    (tmp_path / "sitecustomize.py").write_text(SECOND_SIZE.format(sign=str(sign), stays_s=stays_s))
     sizes = ("-b", "1K", "-e", "64M", "-f", "65536", "-n", "10000", "-T", "60", "--device", "cpu", "--ranks", "2")
     with started("run", "all_reduce", *sizes, "--json", PYTHONPATH=str(tmp_path)) as process:
         until(sign.exists)
@@ -212,3 +215,24 @@ def test_signals_end_what_is_asked_of_a_cluster_and_leave_nothing(tmp_path, what
     assert "Traceback" not in err
     assert list(folders[1].iterdir()) == []
     until(lambda: not [pid for pid in pids if os.path.exists(f"/proc/{pid}")])
+
+
+AT_A_FORK = """\
+import os
+import signal
+
+os.register_at_fork(after_in_parent=lambda: signal.raise_signal({number}))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_while_a_host_is_asked_counts(tmp_path, number):
+    """Python drops what is raised in callbacks around a fork."""
+    (tmp_path / "sitecustomize.py").write_text(AT_A_FORK.format(number=int(number)))
+    script = tmp_path / "ssh"
+    script.write_text("#!/bin/sh\nexec sleep 1000\n")
+    script.chmod(0o755)
+    with started("cluster", "check", "-w", "a", RAILGAUGE_SSH=str(script), PYTHONPATH=str(tmp_path)) as process:
+        _, err = process.communicate(timeout=HANGS_AFTER_S)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in err
