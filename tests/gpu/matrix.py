@@ -23,13 +23,13 @@ from pathlib import Path
 from tests.collectives import oracle
 from tests.gpu.fake_gpus import topology
 from tests.gpu.on_gpu import OnGpu, RegisteredMemory, connected
+from tests.patience import FAR_S
 from tests.transports.ranks import meet_on, on_ranks
 
 from railgauge.collectives.operation import NUMBERS
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.store.file_store import FileStore
 
-TIMEOUT_S = 40
 REGISTERED = ("as it is", "symmetric")
 
 
@@ -68,8 +68,8 @@ def run_cases(bootstrap: Bootstrap, asked: Asked) -> str:
 
 def process_main(rank: int, asked: Asked, path: str, results) -> None:
     try:
-        store = FileStore(path, asked.ranks, timedelta(seconds=TIMEOUT_S))
-        rendezvous = meet_on(store, rank, asked.ranks, timeout_s=TIMEOUT_S)
+        store = FileStore(path, asked.ranks, timedelta(seconds=FAR_S))
+        rendezvous = meet_on(store, rank, asked.ranks, timeout_s=FAR_S)
         bootstrap = rendezvous.join(rank)
         told = run_cases(bootstrap, asked)
         bootstrap.close()
@@ -87,9 +87,9 @@ def in_processes(asked: Asked) -> list[str | BaseException]:
         processes = [context.Process(target=process_main, args=(rank, *arguments)) for rank in range(asked.ranks)]
         for process in processes:
             process.start()
-        told = [results.get(timeout=2 * TIMEOUT_S) for _ in processes]
+        told = [results.get(timeout=FAR_S) for _ in processes]
         for process in processes:
-            process.join(TIMEOUT_S)
+            process.join(FAR_S)
     return told
 
 
@@ -113,7 +113,7 @@ def main() -> int:
     elif asked.processes:
         told = in_processes(asked)
     else:
-        told = on_ranks(asked.ranks, lambda bootstrap: run_cases(bootstrap, asked), TIMEOUT_S)
+        told = on_ranks(asked.ranks, lambda bootstrap: run_cases(bootstrap, asked), FAR_S)
     wrong = [one for one in told if isinstance(one, BaseException)]
     for one in told:
         print(repr(one) if one in wrong else one)

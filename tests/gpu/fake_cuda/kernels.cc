@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -14,8 +15,8 @@ namespace cuda {
 
 namespace {
 
-constexpr int kYields = 200;  // rounds in which all threads only wait, before the CPU rests
-constexpr auto kRest = std::chrono::microseconds(20);
+// How long the CPU rests at first and at most, while all threads of a kernel wait.
+constexpr std::chrono::microseconds kRest{20}, kLongest{200};
 
 std::map<std::pair<std::string, std::string>, Kernel>& kernels() {
   static std::map<std::pair<std::string, std::string>, Kernel> all;
@@ -39,10 +40,7 @@ void run(const std::function<void()>& bound, unsigned blocks, unsigned threads) 
       bool moved = false;
       for (std::size_t number = fibers.ready(); number-- > 0;) moved |= fibers.go_on(number);
       idle = moved ? 0 : idle + 1;
-      if (idle > kYields)
-        std::this_thread::sleep_for(kRest);
-      else if (idle)
-        std::this_thread::yield();
+      if (idle) std::this_thread::sleep_for(std::min(idle * kRest, kLongest));
     }
   }
 }

@@ -15,7 +15,12 @@ namespace railgauge::cuda {
 namespace {
 
 constexpr Result kNotReady = 600;  // CUDA_ERROR_NOT_READY
-constexpr auto kSpin = std::chrono::microseconds(200), kNap = std::chrono::microseconds(50);
+using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kSpin = std::chrono::microseconds(200);
+// A nap is a small part of the wait so far, so that it costs little when the GPU is done in it.
+constexpr Clock::duration kLeastNap = std::chrono::microseconds(50),
+                          kMostNap = std::chrono::milliseconds(1);
+constexpr int kNapsOfAWait = 32;
 
 constexpr unsigned kUntimed = 2;  // CU_EVENT_DISABLE_TIMING
 
@@ -44,12 +49,12 @@ void note_late(Context context) {
 
 template <class Query>
 void poll(Context context, const Query& query, double timeout_s, const std::string& what) {
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = Clock::now();
   const auto until = began + std::chrono::duration<double>(timeout_s);
   while (true) {
     const Result result = query();
     if (result != kNotReady) return Driver::get().check(result, what);
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Clock::now();
     if (now > until) {
       note_late(context);
       std::ostringstream problem;
@@ -57,7 +62,8 @@ void poll(Context context, const Query& query, double timeout_s, const std::stri
               << " s (nvidia-smi shows what runs on it)";
       throw Error(ErrorCode::kTimeout, problem.str());
     }
-    if (now > began + kSpin) std::this_thread::sleep_for(kNap);
+    if (now > began + kSpin)
+      std::this_thread::sleep_for(std::clamp((now - began) / kNapsOfAWait, kLeastNap, kMostNap));
   }
 }
 
