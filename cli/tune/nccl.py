@@ -60,7 +60,8 @@ def nccl(
     """Measure algorithms, protocols and numbers of channels in turn with NCCL's own choice, until a gain is no noise.
 
     Each is a `railgauge run --engine nccl` with NCCL's variables set. A gain counts if it is over 5 % and each of at
-    least five runs is faster than every run with NCCL's choice.
+    least five runs is faster than every run with NCCL's choice. `railgauge nccl run --tune FILE` applies the file of -o
+    to a job, each gain at its size.
 
     Examples:
         railgauge tune nccl all_reduce -b 1M -e 1G -- -g 8

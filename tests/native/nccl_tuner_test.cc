@@ -37,7 +37,7 @@ extern const Tuner_v6 ncclTunerPlugin_v6;
 
 namespace {
 
-constexpr int kAlgorithms = 7, kProtocols = 3, kThreads = 8;
+constexpr int kAlgorithms = 7, kProtocols = 3, kThreads = 8, kNotSet = 63;
 constexpr std::size_t kKib = 1 << 10, kMib = 1 << 20;
 
 std::string folder;
@@ -95,7 +95,7 @@ struct Question {
   bool operator==(const Question&) const = default;
 
   std::array<float, kAlgorithms * kProtocols> costs;
-  int algorithm = -1, protocol = -1, channels = 0;
+  int algorithm = -1, protocol = -1, channels = kNotSet;
 };
 
 // NCCL with one version of the plugin. Its adapters for v2 set the cost of what was chosen.
@@ -172,7 +172,7 @@ class Nccl {
   int api_;
 };
 
-Question zero_at(int algorithm, int protocol, int channels = 0) {
+Question zero_at(int algorithm, int protocol, int channels = kNotSet) {
   Question wanted;
   wanted.cost(algorithm, protocol) = 0;
   wanted.channels = channels;
@@ -280,7 +280,7 @@ void more_channels_are_used_where_the_job_has_them(int api) {
     void* context = nccl.init();
     REQUIRE(nccl.chosen(context, 2 * kMib) ==
             (api == 2 ? zero_at(kTree, kLl) : zero_at(kRing, kLl, 48)));
-    REQUIRE(nccl.chosen(context, 64 * kMib) == zero_at(kTree, kSimple, api == 2 ? 0 : 24));
+    REQUIRE(nccl.chosen(context, 64 * kMib) == zero_at(kTree, kSimple, api == 2 ? kNotSet : 24));
     REQUIRE(nccl.chosen(context, 64 * kKib) == (api == 2 ? kUntouched : zero_at(kRing, kLl, 8)));
   });
 }
@@ -308,7 +308,8 @@ void another_machine_or_release_is_refused(int api) {
   refused_once(api, with("fake GPU", "B"), "measured with other GPUs; this GPU is fake GPU");
   fake_gpu_name = nullptr;
   refused_once(api, kTable, "this GPU is unknown");
-  refused_once(api, with("fake GPU", "unknown"), "this GPU is unknown");
+  for (const std::string name : {"unknown", ""})
+    refused_once(api, with("fake GPU", name), "this GPU is unknown");
   fake_gpu_name = "fake GPU";
   with_table(kTable, [&] {  // a part of the ranks does not keep all of them from it
     const Nccl nccl(api);
