@@ -14,7 +14,7 @@
 namespace railgauge::nccl_plugin {
 namespace {
 
-constexpr std::size_t kMostBytes = 16 << 20;  // 256 sizes with 40 settings and 9 turns have 3 MiB
+constexpr std::size_t kMostBytes = 32 << 20;  // 1024 sizes with 40 settings of 9 turns have 18 MiB
 constexpr std::uint64_t kMostChannels = 64;   // MAXCHANNELS of all releases
 
 struct NumberedName {
@@ -85,7 +85,7 @@ const char* Tuning::load(const char* file, ChannelLimits limits) {
   if (fstat(fd, &about) || !S_ISREG(about.st_mode))
     why = "it is not a file";
   else if (static_cast<std::size_t>(about.st_size) > kMostBytes)
-    why = "it is larger than 16 MiB";
+    why = "it is larger than 32 MiB";
   const std::size_t bytes = why ? 0 : about.st_size;
   char* text = static_cast<char*>(malloc(bytes + 1));
   std::size_t got = 0;
@@ -118,7 +118,7 @@ const char* Tuning::read(const char* text, std::size_t bytes, ChannelLimits limi
   JsonReader json(text, bytes);
 
   const auto row = [&] {
-    if (sizes == kSizes) return why = "it has more than 256 sizes", false;
+    if (sizes == kSizes) return why = "it has more than 1024 sizes", false;
     TunedSize& size = rows_[sizes];
     size.bytes = 0;
     TunedChoice own, best;

@@ -34,7 +34,7 @@ class Tuning {
   int chosen() const;
   bool has_gpu(const char* name) const;
 
-  static constexpr std::size_t kPathBytes = 4096, kGpus = 8, kNameBytes = 96, kSizes = 256;
+  static constexpr std::size_t kPathBytes = 4096, kGpus = 8, kNameBytes = 96, kSizes = 1024;
   char path[kPathBytes];
   char collective[32];
   int function;  // NCCL's number of it
