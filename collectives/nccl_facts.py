@@ -23,9 +23,11 @@ class NcclFacts:
     graph_trees: int | None
     topology_files: tuple[str, ...]
     """Loaded: NCCL_TOPO_FILE, or a virtual machine's own."""
+    gpus: tuple[str, ...] = ()
+    """Names of the GPUs of all ranks, as the driver has them, each once."""
 
     @classmethod
-    def read(cls, version: str, log: "Log") -> "NcclFacts":
+    def read(cls, version: str, log: "Log", gpus: tuple[str, ...]) -> "NcclFacts":
         """From its log."""
         return cls(
             version=version,
@@ -33,6 +35,7 @@ class NcclFacts:
             graph_rings=log.loaded.get(RINGS),
             graph_trees=log.loaded.get(TREES),
             topology_files=tuple(log.topology_files),
+            gpus=gpus,
         )
 
     def lines(self) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from railgauge.collectives.nccl_tuning import SEPARATOR
 from railgauge.topo.errors import UnavailableError
 
 NAME = "librailgauge-nccl-plugin.so"
@@ -19,29 +20,41 @@ SEARCHED = "LD_LIBRARY_PATH"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a job is to record: into which folder, how much, the GPU timers of every Nth collective, in how many MiB."""
+    """What NCCL is to do in a job: record into a folder (how much, the GPU timers of every Nth collective, in how many
+    MiB), and take settings from tables of `tune nccl`.
+    """
 
-    folder: str
+    folder: str | None = None
     level: str = "op"
     every: int = 1
     mib: int = 64
+    tables: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
         """The variables that a job needs, without those of the loader. UnavailableError without the plugin."""
         plugin_path()
-        return {
-            "NCCL_PROFILER_PLUGIN": NAME,
-            "NCCL_ENV_PLUGIN": NAME,
-            "RAILGAUGE_NCCL_RECORD": os.path.abspath(self.folder),
-            "RAILGAUGE_NCCL_LEVEL": self.level,
-            "RAILGAUGE_NCCL_EVERY": str(self.every),
-            "RAILGAUGE_NCCL_MIB": str(self.mib),
-        }
+        return (self._of_recording(self.folder) if self.folder else {}) | (self._of_tables() if self.tables else {})
 
     def environment(self, before: Mapping[str, str]) -> dict[str, str]:
         """An environment with them."""
         searched = [os.path.dirname(plugin_path()), *filter(None, [before.get(SEARCHED)])]
         return {**before, **self.variables(), SEARCHED: ":".join(searched)}
+
+    def _of_recording(self, folder: str) -> dict[str, str]:
+        return {
+            "NCCL_PROFILER_PLUGIN": NAME,
+            "NCCL_ENV_PLUGIN": NAME,
+            "RAILGAUGE_NCCL_RECORD": os.path.abspath(folder),
+            "RAILGAUGE_NCCL_LEVEL": self.level,
+            "RAILGAUGE_NCCL_EVERY": str(self.every),
+            "RAILGAUGE_NCCL_MIB": str(self.mib),
+        }
+
+    def _of_tables(self) -> dict[str, str]:
+        return {
+            "NCCL_TUNER_PLUGIN": NAME,
+            "RAILGAUGE_NCCL_TUNE": SEPARATOR.join(map(os.path.abspath, self.tables)),
+        }
 
 
 def plugin_path() -> str:

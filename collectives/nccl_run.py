@@ -3,7 +3,7 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from railgauge.collectives.document import Connection
 from railgauge.collectives.gpu_bench import GpuBench
@@ -14,6 +14,7 @@ from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.replay import PART, Ranks
 from railgauge.topo.errors import InputError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.peer import Peer
 
 FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 """Files that NCCL reads; it reports a missing one only at INFO."""
@@ -40,9 +41,10 @@ class NcclRun:
             self._comm, max(job.sizes), allocate=self._comm.memory, replays=job.replays, blocking=job.blocking
         )
 
-    def facts(self) -> NcclFacts:
-        """What this process's NCCL has reported so far."""
-        return NcclFacts.read(self._comm.version, self._log.log())
+    def facts(self, peers: Iterable[Peer]) -> NcclFacts:
+        """What this process's NCCL has reported so far, and the GPUs of all ranks."""
+        gpus = sorted({peer.gpu for peer in peers if peer.gpu})
+        return NcclFacts.read(self._comm.version, self._log.log(), tuple(gpus))
 
     def bench_of(self, ranks: Ranks, largest: int) -> GpuBench | None:
         """The bench of some ranks, over a communicator of their own unless they are all; None on the others."""

@@ -209,7 +209,7 @@ class _Rank:
             from railgauge.collectives.nccl_run import NcclRun  # other runs start without
 
             nccl = NcclRun(bootstrap, gpu.device, self._job)
-            outcome.nccl = nccl.facts()
+            outcome.nccl = nccl.facts(peers)
             self._measure_by(nccl, bootstrap, peers, outcome.nccl.lines(), outcome)
             return
         network = outcome.network = choose_network(bootstrap, peers, self._log)

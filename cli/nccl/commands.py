@@ -6,4 +6,9 @@ from railgauge.cli.nccl.env import env
 from railgauge.cli.nccl.report import report
 from railgauge.cli.nccl.run import run
 
-app = group_of("Record what stock NCCL does in a job, and report it: who is late, what is slow.", env, run, report)
+app = group_of(
+    "Record what stock NCCL does in a job, and report it: who is late, what is slow; apply what `tune nccl` found.",
+    env,
+    run,
+    report,
+)

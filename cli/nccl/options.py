@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that say what a job records."""
+"""Options that say what a job records, and which tables it applies."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from railgauge.cli.streams import tell
+from railgauge.topo.errors import UsageError
+
+if TYPE_CHECKING:
+    from railgauge.collectives.nccl_plugin import Wanted
 
 
 class RecordLevel(StrEnum):
@@ -28,3 +35,32 @@ Every = Annotated[
     typer.Option("--every", metavar="N", min=1, max=1 << 20, help="Use GPU timers for every Nth collective only."),
 ]
 Mib = Annotated[int, typer.Option("--mib", metavar="MIB", min=1, max=4096, help="Room for records, of each process.")]
+Record = Annotated[
+    str | None, typer.Option("--record", metavar="DIR", help="The folder for the recordings, one of each process.")
+]
+Tune = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tune",
+        metavar="FILE",
+        help="Make NCCL choose as measured by `tune nccl -o FILE`; again for other collectives or ranks.",
+    ),
+]
+
+
+def wanted(
+    record: str | None, level: RecordLevel, every: int, mib: int, tune: list[str] | None, environment: Mapping[str, str]
+) -> "Wanted":
+    """What was asked for; remarks about tables go to stderr.
+
+    Raises:
+        UsageError: nothing was. InputError: a file is no table.
+    """
+    from railgauge.collectives.nccl_plugin import Wanted
+    from railgauge.collectives.nccl_tuning import check_tunings
+
+    if not record and not tune:
+        raise UsageError("nothing to do: --record DIR records, --tune FILE applies a table of railgauge tune nccl")
+    for remark in check_tunings(tune or (), environment):
+        tell(f"railgauge nccl: {remark}")
+    return Wanted(folder=record, level=level.value, every=every, mib=mib, tables=tuple(tune or ()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge nccl run: a command whose NCCL records what it does."""
+"""railgauge nccl run: a command whose NCCL records what it does, and chooses as measured."""
 
 import os
 import sys
@@ -7,30 +7,29 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.nccl.options import Every, Level, Mib, RecordLevel
+from railgauge.cli.nccl.options import Every, Level, Mib, Record, RecordLevel, Tune, wanted
 from railgauge.topo.errors import UnavailableError
 
 
 def run(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="What to run, after --.")],
-    record: Annotated[
-        str, typer.Option("--record", metavar="DIR", help="The folder for the recordings, one of each process.")
-    ],
+    record: Record = None,
     level: Level = RecordLevel.OP,
     every: Every = 1,
     mib: Mib = 64,
+    tune: Tune = None,
 ) -> None:
-    """Run a command with stock NCCL recording what it does; railgauge nccl report reads it, also meanwhile.
+    """Run a command with stock NCCL recording what it does (railgauge nccl report), or choosing as measured.
 
     Examples:
         railgauge nccl run --record rec/ -- torchrun --nproc-per-node 8 train.py
         srun railgauge nccl run --record /shared/rec --level channel -- python train.py
+        railgauge nccl run --tune gains.json -- torchrun --nproc-per-node 8 train.py
     """
-    from railgauge.collectives.nccl_plugin import Wanted
-
-    environment = Wanted(folder=record, level=level.value, every=every, mib=mib).environment(os.environ)
+    environment = wanted(record, level, every, mib, tune, os.environ).environment(os.environ)
     try:
-        os.makedirs(record, exist_ok=True)
+        if record:
+            os.makedirs(record, exist_ok=True)
     except OSError as error:
         raise UnavailableError(f"cannot make the folder {record}: {error.strerror}") from None
     sys.stdout.flush()

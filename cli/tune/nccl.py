@@ -60,7 +60,8 @@ def nccl(
     """Measure algorithms, protocols and numbers of channels in turn with NCCL's own choice, until a gain is no noise.
 
     Each is a `railgauge run --engine nccl` with NCCL's variables set. A gain counts if it is over 5 % and each of at
-    least five runs is faster than every run with NCCL's choice.
+    least five runs is faster than every run with NCCL's choice. `railgauge nccl run --tune FILE` applies the file of -o
+    to a job, each gain at its size.
 
     Examples:
         railgauge tune nccl all_reduce -b 1M -e 1G -- -g 8
@@ -80,7 +81,8 @@ def nccl(
     run = NcclRuns(["run", collective, "--engine", "nccl", "-b", begin, "-e", end, "-f", f"{factor:g}", *(more or ())])
     found = sweep(collective, run.measure, lambda line: tell(f"railgauge tune: {line}"), turns or MOST)
     assert run.last is not None
-    facts = {"collective": str(collective), "ranks": run.last.ranks, "nodes": run.last.nodes, "nccl": run.version}
+    facts = {"collective": str(collective), "ranks": run.last.ranks, "nodes": run.last.nodes}
+    facts |= {"nccl": run.version, "gpus": run.gpus}
     answer = document("nccl-tuning", run.last.host, **facts, **sweep_document(found))
     if output is not None:
         write_text(output, json_text(answer) + "\n")
@@ -93,12 +95,15 @@ def nccl(
 
 
 class NcclRuns:
-    """Runs of one command with settings; `last` is the newest result, and `version` NCCL's release in it."""
+    """Runs of one command with settings; `last` is the newest result, `version` NCCL's release in it, and `gpus` the
+    names of the GPUs.
+    """
 
     def __init__(self, words: list[str]) -> None:
         self._command = [sys.executable, "-P", "-m", "railgauge", *everywhere.given(), *words]
         self.last: RunDocument | None = None
         self.version: str | None = None
+        self.gpus: list[str] = []
 
     def measure(self, way: "NcclWay", logged: bool) -> "BySize":
         """One run; `logged`: each size once, for what NCCL chooses. Error as of `run`."""
@@ -116,7 +121,8 @@ class NcclRuns:
                     raise VerificationError(f"{way.words}: {words}")
                 raise BY_STATUS.get(done.returncode, RunError)(words)
             self.last = load(path)
-            self.version = (load_document(path, SCHEMA, "a result of a run", "run").get("nccl") or {}).get("version")
+            of_nccl = load_document(path, SCHEMA, "a result of a run", "run").get("nccl") or {}
+            self.version, self.gpus = of_nccl.get("version"), of_nccl.get("gpus", [])
         return {
             row.bytes: NcclTime(
                 row.out_of_place.time_us, row.out_of_place.busbw_gb_per_s, row.algorithm, row.protocol, row.channels

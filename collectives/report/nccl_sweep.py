@@ -68,11 +68,23 @@ def sweep_document(found: NcclSweep) -> dict[str, Any]:
                 "protocol": own.protocol,
                 "channels": own.channels,
                 "times_us": _times(found, OWN, size),
+                "faster": [_faster(way, found.samples[way][size]) for way in found.gains(size)],
                 "measured": [_measured(found, way, size, its[way]) for way in its],
             }
             for size, its in found.verdicts.items()
             for own in [found.samples[OWN][size]]
         ],
+    }
+
+
+def _faster(way: NcclWay, ran: NcclTime) -> dict[str, Any]:
+    """What NCCL ran with a setting, as the tuner plugin applies it."""
+    channels = way.channels if ran.channels is None else ran.channels
+    return {
+        "algorithm": ran.algorithm or way.algorithm,
+        "protocol": ran.protocol or way.protocol,
+        "channels": channels,
+        "sets_channels": way.channels is not None,
     }
 
 

@@ -30,7 +30,7 @@ def machine(monkeypatch):
 
     def measure(self, way, logged):
         ran.append((way, logged))
-        self.last, self.version = result(), "2.28.9"
+        self.last, self.version, self.gpus = result(), "2.28.9", ["GPU of a test"]
         if way.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
             raise RunError("NCCL: no such algorithm here")
         shares = {SMALL: 0.6, LARGE: 1.5} if way == TREE_LL else {}
@@ -67,6 +67,9 @@ def test_the_document_has_every_time(machine, tmp_path):
     check("nccl-tuning", found)
     assert json.loads(path.read_text())["rows"] == found["rows"]
     assert (found["collective"], found["ranks"], found["nodes"], found["nccl"]) == ("all_reduce", 2, 1, "2.28.9")
+    assert found["gpus"] == ["GPU of a test"]
+    tree_ll = {"algorithm": "tree", "protocol": "ll", "channels": 8, "sets_channels": False}
+    assert [row["faster"] for row in found["rows"]] == [[tree_ll], []]
     refused = [one for one in found["settings"] if one["why_not"]]
     assert {one["environment"]["NCCL_ALGO"] for one in refused} == {"nvls", "nvlstree"}
     small = {json.dumps(one["environment"]): one for one in found["rows"][0]["measured"]}

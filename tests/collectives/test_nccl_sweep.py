@@ -10,12 +10,14 @@ from railgauge.collectives.nccl_sweep import (
     MOST,
     OWN,
     GainVerdict,
+    NcclSweep,
     NcclTime,
     NcclWay,
     sweep,
     verdict,
     ways,
 )
+from railgauge.collectives.report.nccl_sweep import sweep_document
 from railgauge.topo.errors import RunError, VerificationError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
@@ -145,3 +147,22 @@ def test_a_log_that_does_not_say_leaves_all_open():
     times = {SMALL: NcclTime(10.0, 1.0)}
     found = sweep(Collective.BROADCAST, lambda _way, _probing: times, most=1)
     assert len(found.verdicts[SMALL]) == len(ways(Collective.BROADCAST, 0))
+
+
+def test_what_is_faster_is_what_nccl_ran_the_fastest_first():
+    channels, unlogged = NcclWay(channels=16), NcclWay(Algorithm.TREE, Protocol.LL, 4)
+    found = NcclSweep(
+        samples={
+            OWN: {SMALL: NcclTime(9.0, 1.0, "ring", "simple", 8)},
+            channels: {SMALL: NcclTime(9.0, 1.0, "ring", "ll", 12)},  # few bytes take fewer than there are
+            TREE_LL: {SMALL: NcclTime(9.0, 1.0, "tree", "ll", 6)},
+            unlogged: {SMALL: NcclTime(9.0, 1.0)},
+        },
+        times={OWN: {SMALL: [10.0]}, channels: {SMALL: [6.0]}, TREE_LL: {SMALL: [5.0]}, unlogged: {SMALL: [7.0]}},
+        verdicts={SMALL: dict.fromkeys((channels, TREE_LL, unlogged), GainVerdict.GAIN)},
+    )
+    assert [tuple(one.values()) for one in sweep_document(found)["rows"][0]["faster"]] == [
+        ("tree", "ll", 6, False),
+        ("ring", "ll", 12, True),
+        ("tree", "ll", 4, True),
+    ]

@@ -167,7 +167,7 @@ def test_the_document_has_what_nccl_told(nccl, tmp_path):
     document = json.loads(ran.stdout)
     assert (document["engine"], document["device"], document["status"]) == ("nccl", "cuda", "ok")
     loaded = {"graph_rings": 5, "graph_trees": 5, "topology_files": [str(topology)]}
-    assert document["nccl"] == {"version": "2.28.9", "channels": 2} | loaded
+    assert document["nccl"] == {"version": "2.28.9", "channels": 2, "gpus": ["fake GPU"]} | loaded
     unknown = {"planned": None, "bytes_sent": None, "bytes_received": None}
     assert document["connections"] == [
         {"channel": channel, "from": rank, "to": 1 - rank, "via": "P2P/CUMEM"} | unknown
@@ -199,7 +199,7 @@ def test_a_setting_of_a_sweep_is_run_and_what_nccl_has_not_fails(nccl, libcuda, 
     runs = NcclRuns(["run", "all_reduce", "--engine", "nccl", "-b", "64", "-e", "128", "-f", "2", "-c", "0", "-g", "2"])
     found = runs.measure(NcclWay(Algorithm.TREE, Protocol.LL, 2), logged=True)
     assert {size: one.chosen for size, one in found.items()} == dict.fromkeys((64, 128), ("tree", "ll", 2))
-    assert (runs.last.ranks, runs.version) == (2, "2.28.9")
+    assert (runs.last.ranks, runs.version, runs.gpus) == (2, "2.28.9", ["fake GPU"])
     with pytest.raises(UnavailableError, match="NCCL: fake error"):
         runs.measure(NcclWay(Algorithm.NVLS), logged=False)
 

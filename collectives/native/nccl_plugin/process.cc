@@ -14,6 +14,17 @@ int keep_nccl(dl_phdr_info* object, std::size_t, void* path) {
   return 1;
 }
 
+// What a function of the driver writes about the GPU of the current context.
+void ask_driver(const char* function, char* text, std::size_t bytes) {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!driver) return;
+  const auto device_of = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuCtxGetDevice"));
+  const auto write = reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, function));
+  int device;
+  if (device_of && write && !device_of(&device)) write(text, static_cast<int>(bytes), device);
+  dlclose(driver);
+}
+
 }  // namespace
 
 std::uint32_t nccl_release() {
@@ -29,16 +40,8 @@ std::uint32_t nccl_release() {
   return version;
 }
 
-void gpu_bus_id(char* text, std::size_t bytes) {
-  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!driver) return;
-  const auto device_of = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuCtxGetDevice"));
-  const auto bus_id_of =
-      reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, "cuDeviceGetPCIBusId"));
-  int device;
-  if (device_of && bus_id_of && !device_of(&device))
-    bus_id_of(text, static_cast<int>(bytes), device);
-  dlclose(driver);
-}
+void gpu_bus_id(char* text, std::size_t bytes) { ask_driver("cuDeviceGetPCIBusId", text, bytes); }
+
+void gpu_name(char* text, std::size_t bytes) { ask_driver("cuDeviceGetName", text, bytes); }
 
 }  // namespace railgauge::nccl_plugin

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import command, in_process, railgauge
 from tests.cli.test_schemas import check
+from tests.collectives.gains import RING_LL, WIDE_TREE, gains, row
 from tests.patience import HANGS_AFTER_S
 from tests.topo.jobs.recordings.writer import job, write
 
@@ -129,10 +130,91 @@ def test_env_prints_what_a_shell_evaluates(tmp_path):
     assert in_process("nccl", "env", "--path").stdout.strip() == plugin_path()
 
 
+LOADED = """
+import ctypes, os, sys
+plugins = [os.environ.get(f"NCCL_{name}_PLUGIN") for name in ("TUNER", "PROFILER", "ENV")]
+library = ctypes.CDLL(plugins[0])  # by its name, as NCCL loads it
+print(plugins, all(hasattr(library, f"ncclTunerPlugin_v{api}") for api in range(2, 7)))
+print(os.environ["RAILGAUGE_NCCL_TUNE"])
+"""
+
+
+def written(folder, name="gains.json", **more):
+    """The path of a table with a gain at 2 MiB."""
+    path = folder / name
+    path.write_text(json.dumps(gains(row(2 << 20, RING_LL), **more)))
+    return path
+
+
+def test_a_job_gets_tables_with_or_without_a_recording(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    other = written(tmp_path, "other.json", collective="broadcast")
+    name = "librailgauge-nccl-plugin.so"
+    tables = ("--tune", str(written(tmp_path)), "--tune", other.name)
+    for record, plugins in (((), [name, None, None]), (("--record", "rec"), [name] * 3)):
+        done = railgauge("nccl", "run", *tables, *record, "--", sys.executable, "-c", LOADED)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == f"{plugins} True\n{tmp_path}/gains.json:{other}\n"
+        assert os.path.isdir("rec") == bool(record)
+
+
+def test_env_prints_the_variables_of_a_table(tmp_path):
+    folder = tmp_path / "a b;$(x)"
+    folder.mkdir()
+    printed = in_process("nccl", "env", "--tune", str(written(folder))).stdout
+    assert "RECORD" not in printed
+    assert "PROFILER" not in printed
+    script = f'{printed}\necho "$NCCL_TUNER_PLUGIN|$RAILGAUGE_NCCL_TUNE|$LD_LIBRARY_PATH"'
+    shown = subprocess.run(["sh", "-c", script], env={}, capture_output=True, text=True, check=True).stdout.strip()
+    path = plugin_path()
+    assert shown == f"{os.path.basename(path)}|{folder}/gains.json|{os.path.dirname(path)}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "least", "remark"),
+    [
+        ([row(1024, RING_LL)], "", ""),
+        ([row(1024), row(4096)], "", "no setting was faster at any size"),
+        ([row(1024, RING_LL), row(2 << 20, WIDE_TREE)], "", "at 2 MiB takes up to 48 channels, NCCL by itself 24"),
+        ([row(2 << 20, WIDE_TREE)], "32", "NCCL_MIN_NCHANNELS=48 only"),
+        ([row(2 << 20, WIDE_TREE)], "48", ""),
+        ([row(2 << 20, WIDE_TREE, channels=48)], "", ""),
+    ],
+)
+def test_what_a_table_needs_is_said_before_the_job(tmp_path, rows, least, remark):
+    path = written(tmp_path, rows=rows)
+    done = in_process("nccl", "env", "--tune", str(path), NCCL_MIN_NCHANNELS=least)
+    assert done.returncode == 0
+    assert "RAILGAUGE_NCCL_TUNE" in done.stdout
+    assert remark in done.stderr
+    assert bool(remark) is bool(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "word"),
+    [
+        ("{", 5, "not JSON"),
+        ('{"schema": "railgauge/run/1"}', 5, "not a table of NCCL's settings (railgauge/nccl-tuning/1)"),
+        (json.dumps(gains(rows=[{"bytes": 1, "channels": 2}])), 5, "measure again"),
+        (json.dumps(gains(row(1024), gpus=[])), 5, "measure again"),
+        (json.dumps(gains(rows=[None])), 5, "measure again"),
+        (json.dumps(gains(row("x", WIDE_TREE))), 5, "measure again"),
+    ],
+)
+def test_what_is_no_table_ends_it_before_the_job(tmp_path, text, status, word):
+    (tmp_path / "gains.json").write_text(text)
+    done = in_process("nccl", "run", "--tune", str(tmp_path / "gains.json"), "--", "true")
+    assert (done.returncode, done.stdout) == (status, "")
+    assert word in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "word"),
     [
         (("nccl", "env"), 2, "--record DIR"),
+        (("nccl", "run", "--", "true"), 2, "--tune FILE"),
+        (("nccl", "env", "--tune", "a:b.json"), 2, "rename it"),
+        (("nccl", "env", "--tune", "{}/none.json"), 5, "none.json"),
         (("nccl", "run", "--record", "{}/rec", "--", "no-such-command"), 3, "cannot run no-such-command"),
         (("nccl", "run", "--record", "/dev/null/x", "--", "true"), 3, "cannot make the folder"),
         (("nccl", "report", "{}"), 5, "a folder without files"),
