@@ -12,7 +12,7 @@ from tests.soak.steps import STEPS_PER_PARTS, colors, step, steps
 from tests.soak.world import WORLDS, soak
 
 SEED = 20
-COLLECTIVES = 80
+COLLECTIVES = 40
 LIMIT_S = 150
 """Where other work takes the cores; alone it takes about 5 s a world."""
 
