@@ -8,7 +8,6 @@
     rate = { "400" = 8, "200" = 4 }
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +41,8 @@ def load(path: str) -> Profile:
 
 def loads(data: bytes, path: str, tables: tuple[str, ...] = TABLES) -> Profile:
     """The profile in a file's bytes; `path` stands in errors."""
+    import tomllib
+
     if len(data) > LARGEST:
         raise InputError(f"larger than {LARGEST >> 10} KiB: not a profile", path)
     try:
