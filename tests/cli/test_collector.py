@@ -2,6 +2,7 @@
 """The collector: one file that a Python without site-packages runs; what it gives is what railgauge gives."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -36,6 +37,8 @@ time.strftime = lambda *_: "now"
 sys.exit(main(sys.argv[4:]))
 """
 """Runs the collector of an archive on a tree of files and recorded facts in place of this machine."""
+BARE = os.path.realpath(sys.executable)
+"""This Python outside of the virtual environment: its children have no railgauge."""
 VIRTUAL = "/var/run/nvidia-topologyd/virtualTopology.xml"
 
 
@@ -58,7 +61,7 @@ def machine(name, folder, **texts):
 
 def collected(collector, there, *args):
     """The collector on such a machine, by a Python that has its standard library alone."""
-    command = [sys.executable, "-S", "-I", "-c", THERE, collector, there.root, there.facts, *args]
+    command = [BARE, "-S", "-I", "-c", THERE, collector, there.root, there.facts, *args]
     return subprocess.run(command, capture_output=True, timeout=HANGS_AFTER_S, check=False)
 
 
@@ -105,7 +108,7 @@ def test_what_needs_a_part_that_is_left_out_is_unknown(tmp_path, collector):
 def test_its_children_run_out_of_the_archive(collector):
     asked = f"import sys; sys.path.insert(0, {collector!r})\nfrom railgauge.topo.facts.sources.{{0}} import *\n{{1}}"
     for module, call in (("cuda", "print(live_cuda())"), ("nvml", "print(live_nvml())")):
-        command = [sys.executable, "-S", "-I", "-c", asked.format(module, call)]
+        command = [BARE, "-S", "-I", "-c", asked.format(module, call)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False)
         assert "railgauge" not in done.stdout + done.stderr  # no module was missing, whatever the library said
         assert done.stdout.startswith("{")
