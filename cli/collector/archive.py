@@ -6,8 +6,10 @@ sources make the same bytes.
 """
 
 import io
+import json
 import os
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -27,9 +29,9 @@ CLI = (
     "topo/__init__.py",
     "topo/archive.py",
 )
+PROFILES = "topo/expect/profiles"
 START = "cli/collector/start.py"
 HEAD = b"#!/usr/bin/env python3\n"
-SUFFIXES = (".py", ".toml")
 
 
 def archive() -> bytes:
@@ -37,24 +39,26 @@ def archive() -> bytes:
     packed = io.BytesIO(HEAD)
     packed.seek(0, os.SEEK_END)
     with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as made:
-        for name, path in sorted(_files()):
-            made.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+        for name, data in sorted(_files()):
+            made.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
 
-def _files() -> Iterator[tuple[str, Path]]:
-    """The archive's files: names there, and paths here."""
+def _files() -> Iterator[tuple[str, bytes]]:
+    """The archive's files: names and contents; the profiles as JSON, which every Python reads."""
     package = Path(__file__).parents[2]
     for path in ("__init__.py", *(f"cli/{name}" for name in CLI)):
-        yield f"railgauge/{path}", package / path
-    for file in (package / "topo").rglob("*"):
-        if file.suffix in SUFFIXES:
-            yield f"railgauge/{file.relative_to(package)}", file
-    yield "__main__.py", package / START
+        yield f"railgauge/{path}", (package / path).read_bytes()
+    for file in (package / "topo").rglob("*.py"):
+        yield f"railgauge/{file.relative_to(package)}", file.read_bytes()
+    for file in (package / PROFILES).glob("*.toml"):
+        name = file.relative_to(package).with_suffix(".json")
+        yield f"railgauge/{name}", json.dumps(tomllib.loads(file.read_text())).encode()
+    yield "__main__.py", (package / START).read_bytes()
     nvml = find_spec("pynvml")
     if nvml is None or nvml.origin is None:
         raise UnavailableError("the collector takes the module pynvml along, which is not here: install nvidia-ml-py")
-    yield "pynvml.py", Path(nvml.origin)
+    yield "pynvml.py", Path(nvml.origin).read_bytes()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ LEFT_OUT = {
     "railgauge._native": "the collector has no search for channels",
     "lxml": "the collector reads no topology files",
     "zstandard": "the collector writes no .tar.zst: name a .tar.gz",
-    "tomllib": "the collector knows the profiles of machines with Python 3.11 or newer only",
 }
 """The modules that are not there, and what that means."""
 NOTICE = (

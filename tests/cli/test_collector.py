@@ -28,6 +28,7 @@ import json, sys, time
 from functools import partial
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+sys.modules["tomllib"] = None  # as in Python 3.10
 from railgauge.cli.collector.main import main
 from railgauge.topo.facts import named_source
 from railgauge.topo.facts.reader import LiveReader

@@ -36,7 +36,7 @@ def profiles() -> tuple[Profile, ...]:
     from importlib.resources import files
 
     there = sorted(files("railgauge.topo.expect").joinpath(FOLDER).iterdir(), key=lambda path: path.name)
-    found = [loads(path.read_bytes(), str(path), (*TABLES, "match")) for path in there if path.name.endswith(".toml")]
+    found = [loads(path.read_bytes(), str(path), (*TABLES, "match")) for path in there]
     return tuple(sorted(found, key=lambda profile: "product" not in profile.match))
 
 
