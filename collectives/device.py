@@ -19,6 +19,10 @@ class Device(StrEnum):
 
 
 AUTO = "auto"
+NO_KERNELS = (
+    "this railgauge was built without GPU kernels (no nvcc): install a wheel that scripts/wheel made where nvcc is, "
+    "or run pip install . with nvcc on PATH"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ def why_no_gpu() -> str | None:
     try:
         if not native.gpu_count():
             return "CUDA finds no GPU here (CUDA_VISIBLE_DEVICES?)"
-        return None if native.has_gpu_kernels() else "this build has no GPU kernels: it was built without nvcc"
+        return None if native.has_gpu_kernels() else NO_KERNELS
     except Error as error:
         return str(error)
 

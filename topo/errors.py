@@ -5,6 +5,7 @@
      ├─ UsageError            2  a flag or argument is wrong
      │   └─ AuthenticationError 2  the other end has another job secret
      ├─ UnavailableError      3  a device, library or permission is absent, so nothing could be done
+     │   └─ LeftOutError      3  a part of railgauge that the collector does not have
      ├─ RunError              4  a run or measurement failed
      │   ├─ VerificationError 4  wrong data
      │   ├─ PeerLostError     4  a rank died or stopped answering
@@ -54,6 +55,10 @@ class UnavailableError(Error):
     """A device, library or permission is absent."""
 
     exit_status = 3
+
+
+class LeftOutError(UnavailableError):
+    """A part of railgauge that is not in this build of it (cli/collector): what it would tell stays unknown."""
 
 
 class RunError(Error):

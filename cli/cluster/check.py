@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from railgauge.cli.cluster.options import From, Hostfile, Nodes, Reports
+from railgauge.cli.cluster.options import Collector, From, Hostfile, Nodes, Reports
 from railgauge.cli.expect_option import Expect
 from railgauge.cli.fabric.options import FabricFiles
 from railgauge.cli.findings_output import (
@@ -43,6 +43,7 @@ def check(
     hostfile: Hostfile = None,
     source: From = None,
     outputs: Reports = None,
+    collector: Collector = False,
     timeout_s: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="End the work on a node after this time.")
     ] = 60.0,
@@ -105,7 +106,7 @@ def check(
     limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
     with ExitStack() as stack:
         kept = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
-        gathered = _gathered(nodes, hostfile, source, folder, kept, limits, wanted)
+        gathered = _gathered(nodes, hostfile, source, folder, kept, limits, wanted, collector=collector)
         if gathered is None:
             return  # rank 0 answers
         report, examined = _examined(gathered.files, gathered.failed, expected, frozenset(wanted))
@@ -149,26 +150,36 @@ def _gathered(
     folder: str,
     limits: "GatherLimits",
     wanted: set[str],
+    *,
+    collector: bool,
 ) -> _Gathered | None:
     """The files of all nodes, kept in a folder (`given` if the user named it); None on a rank that has sent its own."""
     from railgauge.topo.findings.cluster.folder import CAPTURES, node_files
 
     if source is not None:
-        if nodes or hostfile or given:
-            raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile and -o FOLDER out")
+        if nodes or hostfile or given or collector:
+            raise UsageError(
+                "--from reads an earlier -o FOLDER: leave -w, --hostfile, -o FOLDER and --ssh-collector out"
+            )
         return _Gathered(list(node_files(source)), [], {})
     if nodes is None and hostfile is None:
         from railgauge.cli.cluster.job import files_of_job, place_in_job
 
         if place := place_in_job():
+            if collector:
+                raise UsageError("--ssh-collector uses ssh: name the nodes with -w, outside of srun and mpirun")
             found = files_of_job(place, folder, limits.timeout_s)
             return _Gathered(*found, {}) if found else None
+    from railgauge.cli.cluster.collector import by_collector
+    from railgauge.cli.cluster.gather import by_railgauge
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.cli.cluster.nodes import destinations
     from railgauge.topo.findings.cluster.rules.reachability import TRIED
 
-    asked = destinations(nodes, hostfile) if wanted & {rule.id for rule in TRIED} else {}
-    files, failed = gathered_files(nodes, hostfile, folder, [CAPTURES[0]], limits)
+    can_try = not collector and wanted & {rule.id for rule in TRIED}
+    asked = destinations(nodes, hostfile) if can_try else {}
+    command = by_collector() if collector else by_railgauge(CAPTURES[0])
+    files, failed = gathered_files(nodes, hostfile, folder, [command], limits)
     return _Gathered(files, failed, asked)
 
 

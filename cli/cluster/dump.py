@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
+from railgauge.cli.cluster.options import Collector, From, Hostfile, Kept, Nodes
 from railgauge.cli.findings_output import FailOn, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json, print_lines, terminal_width
@@ -26,6 +26,7 @@ def dump(
     output: Kept = None,
     capture: Annotated[bool, typer.Option("--capture", help="Gather captures (default).")] = False,
     topo: Annotated[bool, typer.Option("--topo", help="Gather topology files, NODE.xml; with --capture both.")] = False,
+    collector: Collector = False,
     timeout_s: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="End the work on a node after this time.")
     ] = 60.0,
@@ -45,25 +46,31 @@ def dump(
         railgauge cluster dump -w gpu[001-064] -o captures/
         railgauge cluster dump --from captures/
     """
-    from railgauge.cli.cluster.gather import GatherLimits
+    from railgauge.cli.cluster.collector import by_collector
+    from railgauge.cli.cluster.gather import GatherLimits, by_railgauge
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.topo.findings.cluster.folder import CAPTURES, TOPOLOGY
 
     with ExitStack() as stack:
         if source is not None:
-            _check_alone(nodes or hostfile or output or capture or topo)
+            _check_alone(nodes or hostfile or output or capture or topo or collector)
             report = _read(source)
         else:
+            if collector and topo:
+                raise UsageError("--ssh-collector gathers captures: leave --topo out")
             endings = [ending for ending, wanted in ((CAPTURES[0], capture or not topo), (TOPOLOGY, topo)) if wanted]
+            commands = [by_collector()] if collector else [by_railgauge(ending) for ending in endings]
             folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
             limits = GatherLimits(timeout_s=timeout_s, fanout=fanout)
-            report = _compared(*gathered_files(nodes, hostfile, folder, endings, limits))
+            report = _compared(*gathered_files(nodes, hostfile, folder, commands, limits))
     _leave(report, as_json=as_json, fail_on=fail_on, is_live=source is None)
 
 
 def _check_alone(others: object) -> None:
     if others:
-        raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile, -o, --capture and --topo out")
+        raise UsageError(
+            "--from reads an earlier -o FOLDER: leave -w, --hostfile, -o, --capture, --topo and --ssh-collector out"
+        )
 
 
 def _read(folder: str) -> "Report":

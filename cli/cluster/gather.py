@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from railgauge.collectives.launch.timeout import check_timeout
-from railgauge.topo.errors import UnavailableError
+from railgauge.topo.errors import InputError, UnavailableError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.findings.cluster.folder import CAPTURES, TOPOLOGY, Unread
 from railgauge.topo.values.number import natural
@@ -16,7 +16,7 @@ from railgauge.topo.values.number import natural
 if TYPE_CHECKING:
     from railgauge.collectives.launch.remote import RemoteResult
 
-ASKED = {CAPTURES[0]: ("topo", "capture", "-o", "/dev/stdout"), TOPOLOGY: ("topo", "dump")}
+ARGUMENTS = {CAPTURES[0]: ("topo", "capture", "-o", "/dev/stdout"), TOPOLOGY: ("topo", "dump")}
 """By the ending of the file: the arguments for the node's railgauge, which writes it to stdout."""
 FIND = """mark=$1; python=$2; shift 2
 if "$python" -P -c "import railgauge" 2>/dev/null
@@ -44,6 +44,21 @@ class GatherLimits:
         check_timeout(self.timeout_s)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCommand:
+    """What makes a file on a node and writes it to stdout, between two lines with MARK.
+
+    ending: of the file here. stdin: what the command reads. missing: what it means that it is not there.
+    received: makes the file of what a node sent; InputError if it is not what was asked for.
+    """
+
+    ending: str
+    command: Sequence[str]
+    missing: str
+    stdin: bytes = b""
+    received: Callable[[bytes], bytes] = bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """The nodes that sent nothing, and why; the nodes whose login scripts print to stdout."""
@@ -52,10 +67,20 @@ class Gathered:
     noisy: list[str]
 
 
+def by_railgauge(ending: str) -> NodeCommand:
+    """The railgauge of a node makes the file with that ending."""
+    missing = f"railgauge is not installed there: neither with {sys.executable} nor on PATH"
+    return NodeCommand(ending=ending, command=railgauge_there(ARGUMENTS[ending]), missing=missing)
+
+
 def gather(
-    nodes: Mapping[str, str], folder: str, ending: str, limits: GatherLimits, on_done: Callable[[Iterable[str]], None]
+    nodes: Mapping[str, str],
+    folder: str,
+    asked: NodeCommand,
+    limits: GatherLimits,
+    on_done: Callable[[Iterable[str]], None],
 ) -> Gathered:
-    """Get the file of that ending from all nodes (`nodes`: ssh destinations by name).
+    """Get the file that a command makes from all nodes (`nodes`: ssh destinations by name).
 
     UnavailableError if the folder cannot be written to, or ssh is missing.
     """
@@ -68,18 +93,24 @@ def gather(
     def keep(destination: str, result: "RemoteResult") -> None:
         name = names[destination]
         noise, given = _parted(result.stdout)
-        if reason := _failure(result, given):
+        reason = _failure(result, given, asked)
+        try:
+            data = b"" if reason else asked.received(given)
+        except InputError as error:
+            reason = str(error)
+        if reason:
             failed.append(Unread(name=name, reason=reason.replace(f" {name}", "")))  # so that equal reasons fold
         else:
-            write_file(os.path.join(folder, name + ending), given)
+            write_file(os.path.join(folder, name + asked.ending), data)
             noisy.extend([name] if noise else [])
         on_done([name])
 
     run_on(
         list(names),
-        railgauge_there(ASKED[ending]),
+        asked.command,
         timeout_s=limits.timeout_s,
         fanout=limits.fanout,
+        stdin=asked.stdin,
         on_done=keep,
         most_output=MOST_FILE,
         folder=folder,
@@ -99,12 +130,12 @@ def _parted(stdout: bytes) -> tuple[bytes, bytes]:
     return before + behind, given
 
 
-def _failure(result: "RemoteResult", given: bytes) -> str | None:
+def _failure(result: "RemoteResult", given: bytes, asked: NodeCommand) -> str | None:
     """Why a node sent nothing; None if it sent its file."""
     if result.status is None:
         return result.reason or "not reached"
     if result.status in NOT_THERE:
-        return f"railgauge is not installed there: neither with {sys.executable} nor on PATH"
+        return asked.missing
     if result.status != 0:
         return f"railgauge ended with status {result.status}: {result.last_words or 'no message'}"
     if not given and MARK not in result.stdout:

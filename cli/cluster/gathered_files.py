@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gathers the files of all nodes by name, and warns on stderr of missing ones."""
 
-from railgauge.cli.cluster.gather import GatherLimits, gather, make_folder
+from railgauge.cli.cluster.gather import GatherLimits, NodeCommand, gather, make_folder
 from railgauge.cli.cluster.nodes import destinations
 from railgauge.cli.cluster.progress import progress
 from railgauge.cli.machine_options import print_warnings
@@ -10,23 +10,23 @@ from railgauge.topo.values.node_names import folded
 
 
 def gathered_files(
-    nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: GatherLimits
+    nodes: str | None, hostfile: str | None, folder: str, commands: list[NodeCommand], limits: GatherLimits
 ) -> tuple[list[NodeFile], list[Unread]]:
-    """Gather each ending; return the files of the first, and the nodes without one (not contacted again)."""
+    """Gather each command's files; return those of the first, and the nodes without one (not contacted again)."""
     asked = destinations(nodes, hostfile)
     make_folder(folder)
     failed: list[Unread] = []
-    for ending in endings:
+    for command in commands:
         with progress("waiting for nodes", list(asked)) as on_done:
-            gathered = gather(asked, folder, ending, limits, on_done)
+            gathered = gather(asked, folder, command, limits, on_done)
         _warn_of_noise(gathered.noisy)
         missing = gathered.failed
-        if ending == endings[0]:
+        if command is commands[0]:
             failed = missing
             asked = {name: asked[name] for name in asked if name not in {one.name for one in missing}}
         else:
-            print_warnings(tuple(f"there is no {one.name}{ending}: {one.reason}" for one in missing))
-    return [(name, f"{folder}/{name}{endings[0]}") for name in asked], failed
+            print_warnings(tuple(f"there is no {one.name}{command.ending}: {one.reason}" for one in missing))
+    return [(name, f"{folder}/{name}{commands[0].ending}") for name in asked], failed
 
 
 def _warn_of_noise(nodes: list[str]) -> None:

@@ -13,6 +13,12 @@ From = Annotated[
     str | None,
     typer.Option("--from", metavar="FOLDER", help="Read NODE.tar.zst and NODE.xml from this folder."),
 ]
+Collector = Annotated[
+    bool,
+    typer.Option(
+        "--ssh-collector", help="Send a collector to the nodes, which then need Python 3.10 and no railgauge."
+    ),
+]
 Reports = Annotated[
     list[str] | None,
     typer.Option(

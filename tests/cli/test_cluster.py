@@ -9,6 +9,7 @@ import pty
 import stat
 import struct
 import subprocess
+import sys
 import termios
 
 import pytest
@@ -17,6 +18,9 @@ from tests.cli.test_schemas import check
 from tests.hosts.netns import make_hosts
 from tests.hosts.sshd import sshd_on
 from tests.topo.findings.cluster.fleets import changed, usual, write
+
+from railgauge.cli.cluster.gather import MARK
+from railgauge.topo.facts.capture import loads
 
 X8 = '[files]\n"/sys/bus/pci/devices/0000:40:00.0/current_link_width" = "8"'
 FAKE_SSH = """\
@@ -246,3 +250,54 @@ def test_real_ssh_reaches_real_hosts(tmp_path):
         assert document["differences"] == document["splits"] == []
         assert [one["nodes"] for one in document["unreachable"]] == ["rg-node9"]
         assert "resolve" in document["unreachable"][0]["reason"]
+
+
+@pytest.fixture
+def bare_ssh(tmp_path):
+    """ssh to nodes with a Python alone, which keeps what it is started with in `used`."""
+    (tmp_path / "python3").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/used\nexec {sys.executable} "$@"\n')
+    (tmp_path / "python3").chmod(0o755)
+    mark = MARK.decode().strip()
+    (tmp_path / "ssh").write_text(f"""\
+#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1; shift
+case $host in
+bare*) exit 127;;
+junk*) printf '{mark}\\njunk\\n{mark}\\n'; exit 0;;
+loud*) echo Welcome;;
+esac
+exec env -i NCCL_IB_HCA=mlx5_0 PATH={tmp_path}:/usr/bin:/bin sh -c "$*"
+""")
+    (tmp_path / "ssh").chmod(0o755)
+    return {"RAILGAUGE_SSH": str(tmp_path / "ssh")}
+
+
+def test_nodes_without_railgauge_are_captured_by_a_collector(tmp_path, bare_ssh):
+    """By the node's own Python, with its standard library alone; what is no capture is no node's file."""
+    kept = tmp_path / "kept"
+    done = dump("-w", "up1,loud2,bare3,junk4", "-o", str(kept), "--ssh-collector", **bare_ssh)
+    assert sorted(path.name for path in kept.iterdir()) == ["loud2.tar.zst", "up1.tar.zst"]
+    told = [line.split(None, 1) for line in done.stdout.splitlines()]
+    assert any(names == "bare3" and reason.startswith("no Python 3.10 or newer is there") for names, reason in told)
+    assert any(names == "junk4" and "not a capture" in reason for names, reason in told)
+    assert "-I -S -c import os, sys" in (tmp_path / "used").read_text()
+    settings = loads((kept / "up1.tar.zst").read_bytes(), "up1").facts["settings"]
+    assert settings["environment"] == {"NCCL_IB_HCA": "mlx5_0"}
+
+
+def test_a_check_by_a_collector_connects_no_nodes(tmp_path, bare_ssh):
+    done = railgauge("cluster", "check", "-w", "up1,up2", "--only", "rail-unreachable", "--ssh-collector", **bare_ssh)
+    assert "UNKNOWN up[1-2] (all 2 nodes): rail-unreachable: captures do not show" in done.stdout, done.stderr
+    assert "probe" not in (tmp_path / "used").read_text()
+
+
+def test_a_job_captures_without_a_collector():
+    job = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    done = in_process("cluster", "check", "--ssh-collector", **job)
+    assert (done.returncode, "name the nodes with -w" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("option", [("--topo", "-w", "n1"), ("--from", ".")])
+def test_what_a_collector_cannot_do_is_refused(option):
+    assert "--ssh-collector" in dump("--ssh-collector", *option, status=2).stderr

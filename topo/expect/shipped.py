@@ -14,14 +14,13 @@ what is not known holds nowhere.
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from railgauge.topo.expect.profile import TABLES, Profile, loads
 from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_devices import gpus, nvswitches
 
-FOLDER = Path(__file__).resolve().parent / "profiles"
+FOLDER = "profiles"
 
 
 class FoundProfile(NamedTuple):
@@ -34,7 +33,10 @@ class FoundProfile(NamedTuple):
 @cache
 def profiles() -> tuple[Profile, ...]:
     """All of them; the more specific ones, those of a product, come first."""
-    found = [loads(path.read_bytes(), str(path), (*TABLES, "match")) for path in sorted(FOLDER.glob("*.toml"))]
+    from importlib.resources import files
+
+    there = sorted(files("railgauge.topo.expect").joinpath(FOLDER).iterdir(), key=lambda path: path.name)
+    found = [loads(path.read_bytes(), str(path), (*TABLES, "match")) for path in there]
     return tuple(sorted(found, key=lambda profile: "product" not in profile.match))
 
 

@@ -145,7 +145,7 @@ def _records(content: bytes) -> Mapping[str, str]:
 def _number(field: bytes) -> int:
     """A number in octal digits or, of GNU tar, in base 256."""
     if field[0] == 0x80:
-        return int.from_bytes(field[1:])
+        return int.from_bytes(field[1:], "big")
     digits = field.partition(b"\0")[0].strip()
     if digits.strip(b"01234567"):
         raise ValueError("bad number")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from railgauge.topo.errors import Error, described
+from railgauge.topo.errors import Error, LeftOutError, described
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.finding import Finding, Level
 
@@ -49,11 +49,13 @@ class FileRule(Generic[File]):
 
 def guarded(identifier: str, subject: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
     """The findings of a rule. If it fails, they end with UNKNOWN and the error, so that the other rules still report;
-    errors raised on purpose, such as InputError, pass.
+    errors raised on purpose, such as InputError, pass, but for a part that is left out.
     """
     found: list[Finding] = []
     try:
         found.extend(look())
+    except LeftOutError as error:
+        found.append(Finding(id=identifier, level=Level.UNKNOWN, subject=subject, message=str(error)))
     except Error:
         raise
     except Exception as error:

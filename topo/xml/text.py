@@ -24,8 +24,8 @@ MAX_ATTRIBUTES = 256  # of one element; NCCL reads 16, and libxml2's time goes w
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ENCODINGS = (b"utf-8", b"utf8", b"us-ascii", b"ascii")
 ENCODING = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([^\"'>]*)")
-MORE_ATTRIBUTES = re.compile(
-    rb"<[^\s<>/=!?\"']++(?:\s*+[^\s<>/=\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){%d}" % (MAX_ATTRIBUTES + 1)
+MORE_ATTRIBUTES = rb"<[^\s<>/=!?\"']++(?:\s*+[^\s<>/=\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){%d}" % (
+    MAX_ATTRIBUTES + 1
 )
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may precede a document type
 PIECE = 65_536
@@ -96,7 +96,7 @@ class _Parsing:
         text = data.removeprefix(BYTE_ORDER_MARK).lstrip()
         self._lines_before = data.count(b"\n") - text.count(b"\n")
         self._refuse_declarations(text)
-        if long := MORE_ATTRIBUTES.search(text):
+        if long := re.search(MORE_ATTRIBUTES, text):
             raise self._refuse(f"an element has more than {MAX_ATTRIBUTES} attributes", _line_at(text, long.start()))
         try:
             for start in range(0, len(text), PIECE):

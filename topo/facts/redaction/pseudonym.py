@@ -80,7 +80,7 @@ class Pseudonyms:
     def _hash(self, bits: int, *parts: object) -> int:
         text = "\0".join(map(str, parts)).encode("utf-8", "replace")
         digest = hashlib.blake2b(text, digest_size=16, key=self._key).digest()
-        return int.from_bytes(digest) >> (128 - bits)
+        return int.from_bytes(digest, "big") >> (128 - bits)
 
     def _scrambled(self, value: int, bits: int) -> int:
         """The low `bits` permuted (a Feistel network), in a way of its own for each value of those above."""

@@ -71,8 +71,9 @@ def _call(err: bytes) -> str:
 
 
 def python(module: str) -> tuple[str, ...]:
-    """The command that runs a module with this interpreter; -P: no module comes out of the working directory."""
-    return (sys.executable, "-P", "-m", module)
+    """The command that runs a module with this interpreter; -P, -I: no module comes out of the working directory."""
+    archive = getattr(__spec__.loader, "archive", None)  # of zipimport: the collector, which has -m too
+    return (sys.executable, "-I", "-S", archive, "-m", module) if archive else (sys.executable, "-P", "-m", module)
 
 
 def _document(out: bytes, what: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def _interface(probe: socket.socket, index: int, name: str, six: list[str]) -> d
         "name": name,
         "index": index,
         "flags": struct.unpack_from("H", flags, 16)[0] if flags else None,
-        "prefix": int.from_bytes(mask[20:24]).bit_count() if mask else None,
+        "prefix": int.from_bytes(mask[20:24], "big").bit_count() if mask else None,
         "addresses": ([socket.inet_ntoa(address[20:24])] if address else []) + six,
     }
 

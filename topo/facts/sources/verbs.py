@@ -86,7 +86,8 @@ def live_verbs(commands: Sequence[Sequence[str]] | None = None, timeout_s: float
 def _commands() -> list[Sequence[str]]:
     """An interpreter without pyverbs is not started to find that out."""
     own = [(sys.executable, "-P", CHILD)] if importlib.util.find_spec("pyverbs") else []
-    return [*own, ("/usr/bin/python3", "-I", CHILD), python("railgauge.topo.facts.sources.libibverbs_child")]
+    system = [("/usr/bin/python3", "-I", CHILD)] if os.path.isfile(CHILD) else []  # not in the collector's archive
+    return [*own, *system, python("railgauge.topo.facts.sources.libibverbs_child")]
 
 
 def read_verbs(reader: Reader) -> Verbs:

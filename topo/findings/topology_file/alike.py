@@ -32,7 +32,7 @@ def odd(elements: Iterable[PlacedElement], key: str) -> Iterator[Below]:
     for one in elements:
         pci, value = one.nearest("pci"), one.number(key)
         if pci is not None and pci.get("device") and value is not None:
-            models[one.host, *model(pci)].append((one, value))
+            models[(one.host, *model(pci))].append((one, value))
     for same in models.values():
         (usual, count), *_ = Counter(value for _, value in same).most_common(1)
         for one, value in same if 2 * count > len(same) else ():

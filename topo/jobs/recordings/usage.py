@@ -124,7 +124,7 @@ def _messages(communicator: CommunicatorRanks) -> Iterator[UsageRow]:
     for one in communicator.ranks.values():
         for same in _alike(one.messages, ("function", "dtype", "a")):
             name = one.recording.named(0, same[0]["function"]), one.recording.named(1, same[0]["dtype"])
-            counts[*name, int(same[0]["a"])] += len(same)
+            counts[(*name, int(same[0]["a"]))] += len(same)
     for (function, dtype, count), times in counts.items():
         known = nccl_type(dtype)
         yield UsageRow(

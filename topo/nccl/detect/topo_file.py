@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from railgauge.topo.errors import InputError
+from railgauge.topo.errors import InputError, LeftOutError
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_settings import in_folder
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING, VIRTUAL, NamedFile, named_file
@@ -45,6 +45,8 @@ def given_file(
         return None, (f"{SETTING}: {file.path} does not exist: detecting the machine without it",)
     try:
         return _parsed(file, reader.problems.get(path)), ()
+    except LeftOutError as error:
+        return None, (f"{file.path}: {error}: describing the machine without it",)
     except InputError as error:
         if tolerant or file.path == VIRTUAL:
             return None, (f"{error}: detecting the machine without it",)

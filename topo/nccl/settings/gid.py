@@ -86,7 +86,7 @@ def address_range(text: str, family: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     length = atoi(bits)
-    return (int.from_bytes(packed), length) if slash and length and length <= BITS[family] else None
+    return (int.from_bytes(packed, "big"), length) if slash and length and length <= BITS[family] else None
 
 
 def choose_gid(port: RdmaPort, settings: GidSettings) -> GidChoice:
@@ -174,4 +174,6 @@ def _suits(gid: Gid | None, settings: GidSettings) -> bool:
 
 def ipv4(gid: Gid) -> str | None:
     """The IPv4 address in a GID, None without one."""
-    return socket.inet_ntop(socket.AF_INET, (_number(gid) & 0xFFFFFFFF).to_bytes(4)) if _family(gid) == IPV4 else None
+    if _family(gid) != IPV4:
+        return None
+    return socket.inet_ntop(socket.AF_INET, (_number(gid) & 0xFFFFFFFF).to_bytes(4, "big"))

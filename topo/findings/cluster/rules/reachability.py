@@ -54,7 +54,10 @@ def judge(reach: ClusterReach, plan: Planned) -> Reached:
 
 def not_tried(names: Sequence[str]) -> Reached:
     """Captures alone do not show this: UNKNOWN for several."""
-    message = "captures do not show whether the nodes reach each other: test with railgauge cluster check -w NODES"
+    message = (
+        "captures do not show whether the nodes reach each other: test with railgauge cluster check -w NODES, "
+        "where the nodes have railgauge"
+    )
     return Reached((_about(rail_unreachable.RULE.unknown("", message), names),) if len(names) > 1 else ())
 
 
