@@ -2,6 +2,7 @@
 """`python -m tests.gpu.messages group --ranks 3`: sends and receives between GPUs, a thread for each rank."""
 
 import contextlib
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,11 @@ from railgauge.transports.bootstrap import Bootstrap
 
 BLOCKS, LONG = 2, 400_013
 """So many parts, and bytes that the staging buffers of three ranks do not hold: four slots of 40 KiB for a part."""
+
+MORE_THAN_A_STREAM_HOLDS = 1200
+"""Of a simulated GPU: tests/gpu/fake_cuda/stream.cc."""
+MARKED: list[native.GpuMark] = []
+"""By rank 1 of `full_stream`."""
 
 
 class Rank:
@@ -234,6 +240,22 @@ def streams(rank: Rank) -> None:
         both(rank.comm, array, array, rank.next)
 
 
+def full_stream(rank: Rank) -> None:
+    """Rank 1 waits for room on its stream, behind a receive: rank 0, a thread of the same process, sends meanwhile."""
+    comm = rank.comm
+    array = rank.array(8, value=1 if comm.rank == 0 else None)
+    if comm.rank == 1:
+        comm.recv(array, 0)
+        for _ in range(MORE_THAN_A_STREAM_HOLDS):
+            MARKED.append(comm._engine.mark(0))
+        assert holds(array, 1)
+    elif comm.rank == 0:
+        while len(MARKED) < MORE_THAN_A_STREAM_HOLDS // 2:
+            time.sleep(0.01)
+        time.sleep(0.3)  # until it is full: nothing tells
+        comm.send(array, 1)
+
+
 def both(
     comm: GpuCommunicator, source: GpuArray, destination: GpuArray, peer: int, tags: tuple[int, int] = (0, 0)
 ) -> None:
@@ -244,7 +266,20 @@ def both(
 
 CASES: dict[str, Callable[[Rank], None]] = {
     one.__name__: one
-    for one in (alone, group, several, unlike_groups, tags, untaken, wrong, unequal, all_to_all, many, streams)
+    for one in (
+        alone,
+        group,
+        several,
+        unlike_groups,
+        tags,
+        untaken,
+        wrong,
+        unequal,
+        all_to_all,
+        many,
+        streams,
+        full_stream,
+    )
 }
 
 

@@ -323,6 +323,7 @@ void bind_gpu(nb::module_& m) {
       .def(
           "mark",
           [](const Engine& engine, std::uintptr_t stream) {
+            nb::gil_scoped_release release;  // a full stream makes its caller wait
             return engine.mark(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a, nb::keep_alive<0, 1>(),
