@@ -16,7 +16,7 @@ from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of, run_at_once
-from railgauge.collectives.gpu_blocks import most_blocks
+from railgauge.collectives.gpu_blocks import BlockLimits, block_limits, of_all
 from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
 from railgauge.collectives.gpu_proxies import GpuProxies
@@ -82,7 +82,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         what this is split from.
 
         `in_channels`: everything that can uses the plan's rings, as when the user has given them. `max_ctas`: how many
-        blocks each kernel has at most, beside NCCL's settings (`most_blocks`); the least of all ranks counts.
+        blocks each kernel has at most, beside NCCL's settings (`block_limits`); the least of all ranks counts.
 
         Raises:
             UsageError: `max_ctas` is invalid.
@@ -99,8 +99,8 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._closed = False
         self._aborted: AbortedError | None = None
         environ = os.environ if environ is None else environ
-        most = parent._most if parent else most_blocks(environ)
-        self._most: int = min(group.all_gather(min(most, most_blocks({}, max_ctas)), int))
+        limits = (parent._blocks if parent else block_limits(environ)).below(max_ctas)
+        self._blocks: BlockLimits = of_all(group.all_gather([*limits], listed(int, int)))
         if parent:
             ranks = [parent._group.members.index(one) for one in group.members]
             self._allowed: dict[Collective, list[int]] = parent._allowed
@@ -110,7 +110,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
             self._reach = self._reached()
         vias = vias_of(peers, plan, self._reach)
         self.vias = vias[self.rank]
-        layout = Layout.of(vias, nvlink=plan.nvlink, most_blocks=self._most)
+        layout = Layout.of(vias, nvlink=plan.nvlink, limits=self._blocks)
 
         def make() -> tuple[native.GpuEngine, list[bytes]]:
             vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
@@ -119,7 +119,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
 
         kind = listed(int, listed(*[bytes] * self.size)) | None
         (self._engine, _), told = self._agree(make, lambda made: [made[0].processors, made[1]], kind)
-        buffers, processors = [one[self.rank] for _, one in told], [min(count, self._most) for count, _ in told]
+        buffers, processors = [one[self.rank] for _, one in told], [min(count, self._blocks.most) for count, _ in told]
         self._proxies = GpuProxies(group, self._engine)
         self._watch = Watch(self._standing, self._end_waits)
         self._job.attend(self._watch)
@@ -297,7 +297,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         return self._group.all_gather(reach, listed(*[bool] * self.size))
 
     def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:
-        most_blocks({}, max_ctas)
+        self._blocks.below(max_ctas)
         part = find()
         if not async_op:
             return self._part(part, max_ctas)

@@ -11,6 +11,8 @@ from railgauge.collectives.cuda_array import cuda_array, current_stream
 from railgauge.collectives.gpu_work import GpuWork
 from railgauge.topo.errors import UsageError
 
+MOST_TAG = 2**32 - 1
+
 
 class GpuMessage(NamedTuple):
     """A send or receive, as the native engine takes it."""
@@ -19,6 +21,7 @@ class GpuMessage(NamedTuple):
     peer: int
     pointer: int
     bytes: int
+    tag: int
 
 
 Put = tuple[GpuMessage, int, GpuWork | None]
@@ -28,38 +31,41 @@ Put = tuple[GpuMessage, int, GpuWork | None]
 class GpuPointToPoint(ABC):
     """What one rank calls alone, and the rank at the other end: on the stream that the array's library uses.
 
-    The messages of one rank to another arrive in the order of their sends, in the receives in their order; both have
-    the same number of bytes. Those of one `group` run at the same time. Outside of it each is an operation of its own
-    among this rank's, which run one after another: two ranks that send to each other before they receive wait for each
-    other until the timeout, unless the messages are short. A message to the rank itself has its send and its receive in
-    one group. Each method raises
+    The messages of one rank to another arrive in the order of their sends, and each goes to the first receive of its
+    tag in the `group` that receives then; one without such a receive ends the run, as nothing holds it until later.
+    Both ends have the same number of bytes. Messages of one group run at the same time. Outside of it each is an
+    operation of its own among this rank's, which run one after another: two ranks that send to each other before they
+    receive wait for each other until the timeout, unless the messages are short. A message to the rank itself has its
+    send and its receive in one group. Each method raises
 
-        UsageError: the array or the rank is invalid.
-        RunError: a rank was lost, or sent another length, or the timeout passed in an operation before.
+        UsageError: the array, the rank or the tag is invalid.
+        RunError: a rank was lost, or sent another length or tag, or the timeout passed in an operation before.
     """
 
     device: int
     _grouped: list[Put] | None = None
     """In a group: its messages."""
 
-    def send(self, array: Any, dst: int) -> None:
-        """Send an array to rank `dst`; what is put on its stream after that may change it."""
-        self._message(array, dst, None, sends=True)
+    def send(self, array: Any, dst: int, tag: int = 0) -> None:
+        """Send an array to rank `dst`, with a tag from 0 to 2**32 - 1; what is put on its stream after that may change
+        it.
+        """
+        self._message(array, dst, tag, None, sends=True)
 
-    def recv(self, array: Any, src: int) -> None:
-        """Receive an array from rank `src`; what is put on its stream after that finds it there."""
-        self._message(array, src, None, sends=False)
+    def recv(self, array: Any, src: int, tag: int = 0) -> None:
+        """Receive an array from rank `src`, sent with that tag; what is put on its stream after that finds it there."""
+        self._message(array, src, tag, None, sends=False)
 
-    def isend(self, array: Any, dst: int) -> GpuWork:
+    def isend(self, array: Any, dst: int, tag: int = 0) -> GpuWork:
         """What `send` does, as a work; of a group it can be waited for once the group has ended."""
         work = self._work(array)
-        self._message(array, dst, work, sends=True)
+        self._message(array, dst, tag, work, sends=True)
         return work
 
-    def irecv(self, array: Any, src: int) -> GpuWork:
+    def irecv(self, array: Any, src: int, tag: int = 0) -> GpuWork:
         """What `recv` does, as a work, as `isend`."""
         work = self._work(array)
-        self._message(array, src, work, sends=False)
+        self._message(array, src, tag, work, sends=False)
         return work
 
     @contextlib.contextmanager
@@ -83,13 +89,18 @@ class GpuPointToPoint(ABC):
         if grouped:
             self._put_all(grouped)
 
-    def _message(self, array: Any, peer: int, work: GpuWork | None, *, sends: bool) -> None:
+    def _message(self, array: Any, peer: int, tag: int, work: GpuWork | None, *, sends: bool) -> None:
         told = cuda_array(array, self.device)
+        what = "send" if sends else "recv"
+        if peer is None:
+            raise UsageError(f"{what}: a GPU {what}s {'to' if sends else 'from'} a rank that is named, not any")
         try:
-            message = GpuMessage(sends, operator.index(peer), told.pointer, told.count * told.dtype.bytes)
+            rank, number = operator.index(peer), operator.index(tag)
         except TypeError:
-            what = "send" if sends else "recv"
-            raise UsageError(f"{what}: rank {peer!r:.40}: expected a whole number") from None
+            raise UsageError(f"{what}: rank {peer!r:.40}, tag {tag!r:.40}: expected whole numbers") from None
+        if not 0 <= number <= MOST_TAG:
+            raise UsageError(f"{what}: tag {number!r:.40}: expected 0 to {MOST_TAG}")
+        message = GpuMessage(sends, rank, told.pointer, told.count * told.dtype.bytes, number)
         one = message, current_stream(array), work
         if self._grouped is None:
             self._put_all([one])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from railgauge.collectives.gpu_blocks import NO_LIMIT
+from railgauge.collectives.gpu_blocks import ANY_NUMBER, BlockLimits
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Plan
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -91,12 +91,12 @@ class Layout:
     full_lines: int
 
     @classmethod
-    def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool, most_blocks: int = NO_LIMIT) -> "Layout":
+    def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool, limits: BlockLimits = ANY_NUMBER) -> "Layout":
         """For all ranks' paths; `nvlink`: all pairs have it, which delivers stores of 128 bytes whole. Buffers of fewer
-        blocks are smaller too.
+        blocks are smaller, of more larger.
         """
         found = cls._of(vias, nvlink=nvlink)
-        blocks, line_blocks = (min(count, most_blocks) for count in (found.blocks, found.line_blocks))
+        blocks, line_blocks = limits.of(found.blocks), min(found.line_blocks, limits.most)
         full_lines = found.full_lines * blocks // found.blocks
         return replace(found, blocks=blocks, line_blocks=line_blocks, full_lines=full_lines)
 

@@ -2,7 +2,7 @@
 """Operations on CUDA tensors, on the caller's stream, or on one of the group's with `async_op`.
 
 The engine's operations between GPUs are put on a stream and return at once. What they lack (some reductions, receives
-from any rank) is refused by name, except tags, which are ignored as NCCL ignores them.
+from any rank) is refused by name.
 """
 
 import contextlib
@@ -193,10 +193,10 @@ class CudaOperations:
         side = self._side_stream(self._device)
         with messages[0][0].errors, torch.cuda.device(self._device), torch.cuda.stream(side):
             with self.communicator.group():
-                for call, (array, peer, _, sends), ready, _ in messages:
+                for call, (array, peer, tag, sends), ready, _ in messages:
                     side.wait_event(ready)
                     call.begin()
-                    (self.communicator.isend if sends else self.communicator.irecv)(array, peer)
+                    (self.communicator.isend if sends else self.communicator.irecv)(array, peer, tag)
             done = side.record_event()
         for call, _, _, work in messages:
             _keep([*call.operation.inputs, *call.operation.outputs], side)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from railgauge.collectives.gpu_blocks import BlockLimits
 from railgauge.collectives.gpu_way import MOST_DIRECT, Layout, Via, proxies_of, vias_of
 from railgauge.transports.peer import Peer
 
@@ -61,7 +62,7 @@ def test_who_disables_peer_access_on_one_rank_goes_through_the_host_on_both(sett
 def test_buffers_are_as_large_as_the_slowest_path_needs(vias, nvlink, blocks, slot_bytes, line_blocks, full_lines):
     rows = [[Via.NONE, *vias]] * (len(vias) + 1)
     assert Layout.of(rows, nvlink=nvlink).numbers == (blocks, slot_bytes, line_blocks, full_lines)
-    assert Layout.of(rows, nvlink=nvlink, most_blocks=4).numbers == (
+    assert Layout.of(rows, nvlink=nvlink, limits=BlockLimits(most=4)).numbers == (
         4,
         slot_bytes,
         min(4, line_blocks),

@@ -2,6 +2,7 @@
 """`python -m tests.gpu.messages group --ranks 3`: sends and receives between GPUs, a thread for each rank."""
 
 import contextlib
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,11 @@ from railgauge.transports.bootstrap import Bootstrap
 
 BLOCKS, LONG = 2, 400_013
 """So many parts, and bytes that the staging buffers of three ranks do not hold: four slots of 40 KiB for a part."""
+
+MORE_THAN_A_STREAM_HOLDS = 1200
+"""Of a simulated GPU: tests/gpu/fake_cuda/stream.cc."""
+MARKED: list[native.GpuMark] = []
+"""By rank 1 of `full_stream`."""
 
 
 class Rank:
@@ -118,6 +124,45 @@ def unlike_groups(rank: Rank) -> None:
         assert all(holds(array, i) for i, array in enumerate(asked))
 
 
+def tags(rank: Rank) -> None:
+    """A group receives by tags what one group, or one after another, sent in another order; those of a tag in order."""
+    comm = rank.comm
+    sent = [(7, 70_000), (2**32 - 1, 100), (0, LONG), (7, 100), (0, 9), (7, LONG)]
+    out = [rank.array(count, value=10 * comm.rank + i) for i, (_, count) in enumerate(sent)]
+    received = sorted(range(len(sent)), key=lambda i: (sent[i][0], i))
+    for peer, source in ((rank.next, rank.previous), (comm.rank, comm.rank)):
+        into = [rank.array(count) for _, count in sent]
+        with comm.group():
+            for array, (tag, _) in zip(out, sent, strict=True):
+                comm.send(array, peer, tag)
+            for i in received:
+                comm.recv(into[i], source, sent[i][0])
+        assert all(holds(array, 10 * source + i) for i, array in enumerate(into))
+    out = [rank.array(8000 + i, value=i) for i in range(len(sent))]  # a part each: simulated blocks run in turn
+    into = [rank.array(8000 + i) for i in range(len(sent))]
+    if comm.rank == 0:
+        for array, (tag, _) in zip(out, sent, strict=True):
+            comm.isend(array, 1, tag)
+    elif comm.rank == 1:
+        with comm.group():
+            works = [comm.irecv(into[i], 0, sent[i][0]) for i in received]
+        works[0].wait()
+        assert all(holds(array, i) for i, array in enumerate(into))
+
+
+def untaken(rank: Rank) -> None:
+    """Rank 1 receives another tag than rank 0 sends: never data of one in the other's place."""
+    comm = rank.comm
+    if comm.rank == 0:
+        comm.send(rank.array(100, value=1), 1, 3)
+    elif comm.rank == 1:
+        comm.recv(array := rank.array(100), 0, 5)
+        with pytest.raises(RunError, match="rank 0 sent a message with tag 3, which rank 1 does not receive next"):
+            comm.synchronize()
+        with pytest.raises(RunError):
+            comm.recv(array, 0, 3)
+
+
 def wrong(rank: Rank) -> None:
     """What is refused puts nothing on the stream; nor does a group that an exception leaves."""
     comm = rank.comm
@@ -125,7 +170,11 @@ def wrong(rank: Rank) -> None:
     refused = {
         "ranks are 0 to": lambda: comm.send(array, comm.size),
         "-1: ranks": lambda: comm.recv(array, -1),
-        "whole number": lambda: comm.recv(array, None),
+        "recv: .* a rank that is named": lambda: comm.recv(array, None),
+        "rank 0, tag 'a': expected whole numbers": lambda: comm.recv(array, 0, "a"),
+        "rank 0.5, tag 0: expected whole numbers": lambda: comm.recv(array, 0.5),
+        "tag -1: expected 0 to 4294967295": lambda: comm.isend(array, 0, -1),
+        "tag 4294967296: expected 0 to": lambda: comm.irecv(array, 0, 2**32),
         "one group": lambda: comm.send(array, comm.rank),
         "not an array": lambda: comm.send(np.zeros(3), 0),
     }
@@ -134,6 +183,8 @@ def wrong(rank: Rank) -> None:
             call()
     with pytest.raises(UsageError, match="8 bytes, its receive 9"):
         both(comm, array, rank.array(9), comm.rank)
+    with pytest.raises(UsageError, match="with one tag"):
+        both(comm, array, array, comm.rank, tags=(1, 2))
     with contextlib.suppress(ZeroDivisionError), comm.group():
         comm.send(array, rank.next)
         raise ZeroDivisionError
@@ -189,21 +240,53 @@ def streams(rank: Rank) -> None:
         both(rank.comm, array, array, rank.next)
 
 
-def both(comm: GpuCommunicator, source: GpuArray, destination: GpuArray, peer: int) -> None:
+def full_stream(rank: Rank) -> None:
+    """Rank 1 waits for room on its stream, behind a receive: rank 0, a thread of the same process, sends meanwhile."""
+    comm = rank.comm
+    array = rank.array(8, value=1 if comm.rank == 0 else None)
+    if comm.rank == 1:
+        comm.recv(array, 0)
+        for _ in range(MORE_THAN_A_STREAM_HOLDS):
+            MARKED.append(comm._engine.mark(0))
+        assert holds(array, 1)
+    elif comm.rank == 0:
+        while len(MARKED) < MORE_THAN_A_STREAM_HOLDS // 2:
+            time.sleep(0.01)
+        time.sleep(0.3)  # until it is full: nothing tells
+        comm.send(array, 1)
+
+
+def both(
+    comm: GpuCommunicator, source: GpuArray, destination: GpuArray, peer: int, tags: tuple[int, int] = (0, 0)
+) -> None:
     with comm.group():
-        comm.send(source, peer)
-        comm.recv(destination, peer)
+        comm.send(source, peer, tags[0])
+        comm.recv(destination, peer, tags[1])
 
 
 CASES: dict[str, Callable[[Rank], None]] = {
-    one.__name__: one for one in (alone, group, several, unlike_groups, wrong, unequal, all_to_all, many, streams)
+    one.__name__: one
+    for one in (
+        alone,
+        group,
+        several,
+        unlike_groups,
+        tags,
+        untaken,
+        wrong,
+        unequal,
+        all_to_all,
+        many,
+        streams,
+        full_stream,
+    )
 }
 
 
 def body(bootstrap: Bootstrap, case: str, hosts: int) -> None:
     comm = connected(bootstrap, hosts, max_ctas=BLOCKS)
     CASES[case](Rank(comm))
-    with contextlib.suppress(RunError):  # `unequal` has ended the run
+    with contextlib.suppress(RunError):  # `unequal` or `untaken` has ended the run
         bootstrap.barrier()
     comm.close()
 

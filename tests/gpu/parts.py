@@ -83,7 +83,7 @@ def blocks(comm: GpuCommunicator) -> None:
     for one in (comm, part):
         OnGpu(one).all_reduce(data := np.ones(1 << 15, np.float32))
         assert set(data.tolist()) == {2.0}
-        assert one._most == (1 if one is part else 2)
+        assert one._blocks.most == (1 if one is part else 2)
     with pytest.raises(UsageError, match="max_ctas is 0"):
         comm.split(0, max_ctas=0)
 

@@ -74,3 +74,34 @@ def test_no_kernel_has_more_blocks(fake_gpus, tmp_path, by):
     assert max(int(blocks) for _, blocks in one) == 6
     found = {name.removesuffix("_sum") for name, _ in one}
     assert {"push", "ring", "tree", "full_lines", "low_latency", "registered"} <= found
+
+
+BETWEEN_HOSTS = """
+import numpy as np
+from tests.gpu.on_gpu import OnGpu, connected
+from tests.transports.ranks import on_ranks
+
+
+def part(bootstrap):
+    comm = connected(bootstrap, 2)
+    OnGpu(comm).all_reduce(data := np.ones(1 << 20, np.float32))
+    assert set(data.tolist()) == {2.0}
+    bootstrap.barrier()
+    comm.close()
+
+
+for told in on_ranks(2, part, 60):
+    if told:
+        raise told
+"""
+
+
+def test_the_fewest_blocks(fake_gpus, tmp_path):
+    """More than the 16 that kernels have between hosts, where the GPUs have as many multiprocessors."""
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2)) | {"FAKE_CUDA_LAUNCHES": str(tmp_path / "log")}
+    env |= {"NCCL_MIN_CTAS": "32", "NCCL_MIN_NCHANNELS": "4", "FAKE_CUDA_PROCESSORS": "40 40"}
+    limits = {"timeout": HANGS_AFTER_S, "check": False}
+    result = subprocess.run((sys.executable, "-c", BETWEEN_HOSTS), cwd=ROOT, env=env, capture_output=True, **limits)
+    assert result.returncode == 0, result.stderr.decode()
+    launches = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    assert max(int(launch[2]) for launch in launches) == 32

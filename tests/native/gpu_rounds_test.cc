@@ -63,8 +63,8 @@ void end_of_messages(int ranks, int count, unsigned seed) {
   std::vector<std::vector<GpuMessage>> of_rank(ranks);
   for (int i = 0; i < count; ++i) {
     const int from = random() % ranks, to = (from + 1 + random() % (ranks - 1)) % ranks;
-    of_rank[from].push_back({true, to, nullptr, std::size_t(i)});
-    of_rank[to].push_back({false, from, nullptr, std::size_t(i)});
+    of_rank[from].push_back({true, to, nullptr, std::size_t(i), 0});
+    of_rank[to].push_back({false, from, nullptr, std::size_t(i), 0});
   }
   std::vector<std::vector<MessageBatch>> batches;
   for (int rank = 0; rank < ranks; ++rank) {

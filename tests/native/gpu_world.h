@@ -91,7 +91,8 @@ class World {
     if (way == Way::kRegistered) open(there);
     for (int rank = 0; rank < ranks_; ++rank) start(way, there[rank].operation, rank, blocks);
   }
-  // A group of messages between ranks that are drawn, of lengths and alignments that are.
+  // A group of messages between ranks that are drawn, of lengths, alignments and tags that are,
+  // whose receives are in the order of the tags.
   void put_messages(int count, std::uint32_t parts) {
     std::vector<std::vector<GpuMessage>> of_rank(ranks_);
     for (int i = 0; i < count; ++i) {
@@ -101,10 +102,13 @@ class World {
       for (std::size_t byte = 0; byte < at + bytes; ++byte) sent.push_back(std::byte(draw(256)));
       received = sent;
       std::fill(received.begin() + at, received.end(), std::byte{});
-      of_rank[from].push_back({true, to, sent.data() + at, bytes});
-      of_rank[to].push_back({false, from, received.data() + at, bytes});
+      const std::uint32_t tag = draw(3);
+      of_rank[from].push_back({true, to, sent.data() + at, bytes, tag});
+      of_rank[to].push_back({false, from, received.data() + at, bytes, tag});
     }
     for (int rank = 0; rank < ranks_; ++rank) {
+      std::ranges::stable_sort(of_rank[rank], {},
+                               [](const auto& one) { return one.sends ? 0 : one.tag; });
       for (const MessageBatch& batch : in_batches(of_rank[rank], rank, ranks_))
         start(batch, rank, parts);
     }
@@ -114,7 +118,8 @@ class World {
     for (int rank = 0; rank < ranks_; ++rank) {
       if (status_[rank].failed)
         std::fprintf(stderr, "rank %d waited for rank %u\n", rank, status_[rank].failed - 1);
-      REQUIRE(!status_[rank].failed && !status_[rank].elsewhere);
+      REQUIRE(!status_[rank].failed && !status_[rank].elsewhere && !status_[rank].unequal &&
+              !status_[rank].untaken);
       for (std::size_t i = 0; i < operations_.size(); ++i) {
         if (is_right(operations_[i][rank], rank, ranks_)) continue;
         std::fprintf(stderr, "rank %d has something else in operation %zu\n", rank, i);
@@ -213,7 +218,7 @@ class World {
     for (const auto& queue : batch) {
       const int peer = queue.front().peer, begin = end;
       for (const GpuMessage& one : queue) {
-        a.message[end++] = {reinterpret_cast<char*>(one.data), one.bytes};
+        a.message[end++] = {reinterpret_cast<char*>(one.data), one.bytes, one.tag};
         blocks = std::max(blocks, message_parts(one.bytes, parts));
       }
       a.queue[a.queues++] = {

@@ -258,16 +258,17 @@ void bind_gpu(nb::module_& m) {
       .def(
           "run_messages",
           [](Engine& engine,
-             const std::vector<std::tuple<bool, int, std::uintptr_t, std::size_t>>& messages,
+             const std::vector<std::tuple<bool, int, std::uintptr_t, std::size_t, std::uint32_t>>&
+                 messages,
              std::uintptr_t stream) {
             std::vector<gpu::GpuMessage> read;
-            for (const auto& [sends, peer, pointer, bytes] : messages)
-              read.push_back({sends, peer, reinterpret_cast<std::byte*>(pointer), bytes});
+            for (const auto& [sends, peer, pointer, bytes, tag] : messages)
+              read.push_back({sends, peer, reinterpret_cast<std::byte*>(pointer), bytes, tag});
             nb::gil_scoped_release release;
             engine.run_messages(read, reinterpret_cast<cuda::Stream>(stream));
           },
           "messages"_a, "stream"_a,
-          "Sends (True) and receives, all at once: each with its peer, address and bytes.")
+          "Sends (True) and receives, all at once: each with its peer, address, bytes and tag.")
       .def(
           "repeat",
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
@@ -322,6 +323,7 @@ void bind_gpu(nb::module_& m) {
       .def(
           "mark",
           [](const Engine& engine, std::uintptr_t stream) {
+            nb::gil_scoped_release release;  // a full stream makes its caller wait
             return engine.mark(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a, nb::keep_alive<0, 1>(),

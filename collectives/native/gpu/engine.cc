@@ -310,13 +310,21 @@ double Engine::repeat(const Operation& operation, const Choice& choice, int ahea
 
 void Engine::check() const {
   // A proxy or a kernel that writes a word of it has written the related data before.
-  const auto read = [](std::uint32_t& word) {
+  const auto read = [](auto& word) {
     return std::atomic_ref(word).load(std::memory_order_acquire);
   };
   if (const std::uint32_t unequal = read(status()->unequal)) {
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(unequal - 1) +
                                           " sent a message of another length than rank " +
                                           std::to_string(rank_) + " receives");
+  }
+  if (const std::uint64_t untaken = read(status()->untaken)) {
+    throw Error(ErrorCode::kMismatch,
+                "rank " + std::to_string((untaken >> 32) - 1) + " sent a message with tag " +
+                    std::to_string(std::uint32_t(untaken)) + ", which rank " +
+                    std::to_string(rank_) +
+                    " does not receive next: receive messages in the order of their sends, or "
+                    "in one group");
   }
   if (const std::uint32_t failed = read(status()->failed)) {
     const int rank = static_cast<int>(failed) - 1;

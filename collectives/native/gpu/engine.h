@@ -71,7 +71,7 @@ class Engine {
   // A reduction of elements that are multiplied first, by a factor of this rank's own.
   void run_scaled(const Operation& operation, double factor, cuda::Stream stream);
   // Put sends and receives on a stream, all at once. The messages of one rank to another arrive in
-  // their order, with the lengths of their receives.
+  // their order, and each goes to the first receive there with its tag, which has its length.
   void run_messages(const std::vector<GpuMessage>& messages, cuda::Stream stream);
   // Run an operation on a stream of its own, as Timer::time does; the seconds one took.
   double repeat(const Operation& operation, const Choice& choice, int ahead, int times,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "collectives/native/kernels/arguments.h"
@@ -16,6 +17,7 @@ struct GpuMessage {
   int peer;
   std::byte* data;
   std::size_t bytes;
+  std::uint32_t tag;
 };
 
 // One kernel's: by queue its messages in order.

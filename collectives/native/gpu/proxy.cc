@@ -148,7 +148,6 @@ bool GpuProxy::deliver(Route& route, Receiver& from) {
       } else if (route.flush) {
         route.flush->run();
       }
-      stream.in->bytes[stream.arrived % kSlots] = static_cast<std::uint32_t>(message.bytes);
       store(stream.in->there, ++stream.arrived);
     }
     from.pop();

@@ -13,23 +13,27 @@ namespace {
 constexpr std::uint32_t kMostParts = 32;  // blocks; the other multiprocessors compute meanwhile
 constexpr unsigned kThreads = 512;
 
-// What a rank sends to itself, by what it receives.
+// What a rank sends to itself, with the receives that take it: the first of the tag.
 std::vector<std::pair<GpuMessage, GpuMessage>> to_itself(const std::vector<GpuMessage>& messages,
                                                          int rank) {
   std::vector<GpuMessage> sent, received;
   for (const GpuMessage& one : messages)
     if (one.peer == rank) (one.sends ? sent : received).push_back(one);
-  if (sent.size() != received.size())
-    throw Error(ErrorCode::kInvalid,
-                "a message to the rank itself: put its send and its receive into one group");
   std::vector<std::pair<GpuMessage, GpuMessage>> copies;
-  for (std::size_t i = 0; i < sent.size(); ++i) {
-    if (sent[i].bytes != received[i].bytes)
+  for (const GpuMessage& one : sent) {
+    const auto to = std::ranges::find(received, one.tag, &GpuMessage::tag);
+    if (to == received.end()) break;
+    if (one.bytes != to->bytes)
       throw Error(ErrorCode::kInvalid, "a message to the rank itself has " +
-                                           std::to_string(sent[i].bytes) + " bytes, its receive " +
-                                           std::to_string(received[i].bytes));
-    copies.emplace_back(sent[i], received[i]);
+                                           std::to_string(one.bytes) + " bytes, its receive " +
+                                           std::to_string(to->bytes));
+    copies.emplace_back(one, *to);
+    received.erase(to);
   }
+  if (copies.size() != sent.size() || !received.empty())
+    throw Error(ErrorCode::kInvalid,
+                "a message to the rank itself: put its send and its receive into one group, with "
+                "one tag");
   return copies;
 }
 
@@ -71,7 +75,7 @@ void Engine::launch_messages(const MessageBatch& batch, cuda::Stream stream) {
   for (const auto& queue : batch) {
     const int peer = queue.front().peer, begin = end;
     for (const GpuMessage& one : queue) {
-      arguments.message[end++] = {reinterpret_cast<char*>(one.data), one.bytes};
+      arguments.message[end++] = {reinterpret_cast<char*>(one.data), one.bytes, one.tag};
       blocks = std::max(blocks, message_parts(one.bytes, arguments.parts));
     }
     arguments.queue[arguments.queues++] = {

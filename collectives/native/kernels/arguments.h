@@ -36,7 +36,7 @@ struct Progress {
   std::uint32_t received;       // from the peer
   std::uint32_t there;          // what the peer has sent
   std::uint32_t free;           // what the peer has read of what was sent to it
-  std::uint32_t bytes[kSlots];  // of the messages that are there
+  std::uint32_t bytes[kSlots];  // of the messages that are there, for a proxy
 };
 
 // A staging buffer as kernels address it: its words and lines, and its slots, which follow them, or
@@ -96,6 +96,7 @@ struct Status {
   std::uint32_t failed;     // set by a kernel that waited too long: 1 + the rank that it waited for
   std::uint32_t elsewhere;  // set by one on symmetric memory: 1 + a rank with another offset in it
   std::uint32_t unequal;    // set by one that receives: 1 + a rank that sent another length
+  std::uint64_t untaken;    // or a tag that it does not receive next: 1 + the rank << 32 | the tag
 };
 
 // How elements become one.
@@ -145,7 +146,14 @@ struct Arguments {
 struct KernelMessage {
   char* data;
   std::size_t bytes;
+  std::uint32_t tag;
 };
+// What a message's part begins with, in its first slot: the receive that takes it is found by that.
+struct alignas(16) MessageHead {
+  std::uint64_t bytes;
+  std::uint32_t tag;
+};
+inline constexpr std::size_t kHeadBytes = 128;  // a line, so that the data behind stays aligned
 // The messages of one direction between this rank and a peer, one after another: those from `begin`
 // to `end` of a kernel's.
 struct PeerQueue {
@@ -154,8 +162,8 @@ struct PeerQueue {
   bool sends;
   int begin, end;
 };
-inline constexpr int kMostQueues = 15;  // a barrier of the block for each, and one for all
-inline constexpr int kMostMessages = 64;
+inline constexpr int kMostQueues = 15;    // a barrier of the block for each, and one for all
+inline constexpr int kMostMessages = 64;  // as many as a mask has bits
 
 // Of the kernel that sends and receives.
 struct MessageArguments {

@@ -57,10 +57,6 @@ class KernelConnection {
   __device__ bool await_message(std::uint32_t number, int peer, Patience& patience) const {
     return await(&own_->there, number + 1, peer, patience);
   }
-  // Of a message that is there.
-  __device__ std::uint32_t bytes(std::uint32_t number) const {
-    return own_->bytes[number % kSlots];
-  }
   __device__ void tell_sent(std::uint32_t number, std::size_t bytes) const {
     theirs_->bytes[number % kSlots] = static_cast<std::uint32_t>(bytes);
     store_release(&theirs_->there, number + 1);

@@ -287,9 +287,9 @@ class GpuEngine:
     def run_scaled(self, collective: int, source: int, destination: int, count: int, dtype: int, factor: float, root: int, stream: int) -> None:
         """A sum of elements that are multiplied first."""
 
-    def run_messages(self, messages: Sequence[tuple[bool, int, int, int]], stream: int) -> None:
+    def run_messages(self, messages: Sequence[tuple[bool, int, int, int, int]], stream: int) -> None:
         """
-        Sends (True) and receives, all at once: each with its peer, address and bytes.
+        Sends (True) and receives, all at once: each with its peer, address, bytes and tag.
         """
 
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...

@@ -93,13 +93,13 @@ class Engine:
         yield
         self._log.append("group ends")
 
-    def isend(self, array, dst):
-        self._log.append(f"send {array} to {dst} on {self._streams.current.name}")
+    def isend(self, array, dst, tag):
+        self._log.append(f"send {array} to {dst} with tag {tag} on {self._streams.current.name}")
 
-    def irecv(self, array, src):
+    def irecv(self, array, src, tag):
         if src == 9:
             raise UsageError("rank 9")
-        self._log.append(f"recv {array} from {src} on {self._streams.current.name}")
+        self._log.append(f"recv {array} from {src} with tag {tag} on {self._streams.current.name}")
 
 
 def joined(streams):
@@ -109,7 +109,7 @@ def joined(streams):
 
 
 def message(streams, array, peer, *, sends):
-    return call(streams, [streams.tensor()], is_async=True), TorchMessage(array, peer, 0, sends)
+    return call(streams, [streams.tensor()], is_async=True), TorchMessage(array, peer, 4, sends)
 
 
 def check_a_call_runs_on_the_current_stream(place):
@@ -141,8 +141,8 @@ def check_an_async_call_has_a_stream_of_its_own(place):
 
 
 BOTH_AT_ONCE = [
-    *("group begins", "side waits for event of current", "send out to 1 on side"),
-    *("side waits for event of current", "recv in from 1 on side", "group ends", "kept for side", "kept for side"),
+    *("group begins", "side waits for event of current", "send out to 1 with tag 4 on side"),
+    *("side waits for event of current", "recv in from 1 with tag 4 on side", "group ends", *["kept for side"] * 2),
 ]
 
 

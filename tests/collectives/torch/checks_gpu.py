@@ -75,6 +75,14 @@ def check_sends_and_receives(place):
         elif rank == 1:
             dist.recv(got, 0)
             assert torch.equal(got, of_rank(7, count, device))
+    if rank == 0:
+        for work in [dist.isend(of_rank(tag, MANY, device), 1, tag=tag) for tag in (3, 4)]:
+            work.wait()
+    elif rank == 1:
+        came = {tag: torch.empty(MANY, device=device) for tag in (4, 3)}
+        for work in [dist.irecv(array, 0, tag=tag) for tag, array in came.items()]:
+            work.wait()
+        assert all(torch.equal(array, of_rank(tag, MANY, device)) for tag, array in came.items())
 
 
 def check_the_program_does_not_wait(place):
