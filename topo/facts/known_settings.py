@@ -177,7 +177,7 @@ NCCL_IB_WARN_RAIL_LOCAL | number | 0 | | 1: warn if ranks connect across rails
 NCCL_IGNORE_COLLNET_MISMATCH | number | 0 | | 1: ignore different collnet devices between ranks
 NCCL_IGNORE_CPU_AFFINITY | number | 0 | 2.4.6 | 1: use the CPU affinity of the GPU, ignore that of the process
 NCCL_IGNORE_DISABLED_P2P | number | 0 | | 1: continue if NVML denies P2P over NVLink
-NCCL_IGNORE_NET_MISMATCH | number | 0 | | 1: ignore different numbers of NICs between ranks
+NCCL_IGNORE_NET_MISMATCH | number | 1 | | 1: go on with different numbers of NICs between ranks; 0: fail
 NCCL_L1_SHARED_MEMORY_CARVEOUT | number | 0 | | percent of L1 used as shared memory
 NCCL_LAUNCH_MODE | text | PARALLEL | 2.1 | PARALLEL or GROUP: how one process starts kernels on several GPUs
 NCCL_LAUNCH_ORDER_IMPLICIT | number | 0 | 2.26 | 1: communicators run in the order in which they are called

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge of the NVLinks of a GPU: too few where more than half of the GPUs of the same compute capability on the
-host have more, where NVML lists more, or where the GPU at the other end has more of them.
+host have more, or half of those at NVSwitches; where NVML lists more, or the GPU at the other end has more of them.
 """
 
 from collections import Counter
@@ -117,8 +117,13 @@ def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int, str], int]:
     found = {}
     for (host, sm, gfx), alike in groupby(sorted(gpus, key=kind), kind):
         same = list(alike)
-        count, many = Counter(map(attrgetter("count"), same)).most_common(1)[0]
-        if many * 2 > len(same) and (host not in meshed or many >= max(MESH_LEAST, len(same) * MESH_SHARE)):
+        counts = Counter(map(attrgetter("count"), same))
+        count, many = max(counts.items(), key=lambda one: (one[1], one[0]))
+        if host in meshed:
+            enough = many >= max(MESH_LEAST, len(same) * MESH_SHARE)
+        else:
+            enough = many * 2 > len(same) or (many * 2 == len(same) and count > 0)
+        if enough:
             found[host, sm, gfx] = count
     return found
 

@@ -76,9 +76,9 @@ def test_links_that_cannot_be_read_are_not_down(tmp_path):
     assert counts(loaded, inventory.but(gpus=unread)) == []
 
 
-@pytest.mark.parametrize(("with_links", "short"), [(3, 1), (2, 1), (1, 0)])
-def test_in_a_file_most_gpus_of_a_host_decide(with_links, short):
-    cards = [gpu(f"0000:0{i}:00.0", i, SWITCHED if i < with_links else "", sm=90) for i in range(with_links + 1)]
+@pytest.mark.parametrize(("with_links", "bare", "short"), [(3, 1, 1), (2, 1, 1), (1, 1, 1), (2, 2, 2), (1, 2, 0)])
+def test_in_a_file_half_of_the_gpus_of_a_host_decide_at_nvswitches(with_links, bare, short):
+    cards = [gpu(f"0000:0{i}:00.0", i, SWITCHED if i < with_links else "", sm=90) for i in range(with_links + bare)]
     states = nvlink_states(topology("".join(cards))).values()
     assert [(state.count, state.full) for state in states if state.is_fault] == [(0, 18)] * short
 

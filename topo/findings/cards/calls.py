@@ -18,7 +18,9 @@ CUDA_ARCH_MISSING = Card(
     patterns=(
         Pattern(
             r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
-            r"|500)\b|hipErrorNoBinaryForGpu|Unable to find code object|Cannot retrieve Static function",
+            r"|500)\b|Unable to find code object|Cannot retrieve Static function|kernel image is invalid"
+            r"|invalid (?:kernel|image) file|hipError(?:NoBinaryForGpu|InvalidKernelFile|InvalidImage|SharedObject\w+)"
+            r"|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)|not compatible with the current PyTorch installation",
             FAIL,
             "CUDA finds no kernel for this GPU: the library was built without its architecture",
         ),
@@ -168,8 +170,9 @@ HOST_MEMORY_FULL = Card(
             "a process was killed because host memory, or its limit for the job, is full",
         ),
         Pattern(
-            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|exit(?:ed with)? code:? 137\b"
-            r"|killed by signal: Killed|exited on signal 9\b",
+            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed"
+            r"|exited on signal 9\b|(?i:exit(?:ed)?(?: (?:with|status|code|exit))*:? 137\b)"
+            r"|(?:^|[>:] ?|\d +)Killed *$|: +\d+ Killed +\S",
             FAIL,
             "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",
             follows=True,

@@ -90,6 +90,12 @@ NODES_DIFFER = Card(
             FAIL,
             "ranks disagree on releases or numbers of NICs",
         ),
+        Pattern(
+            r"mixed local \w+ device counts",
+            WARN,
+            "ranks have different numbers of NICs, and NCCL goes on (NCCL_IGNORE_NET_MISMATCH, 1 by default since "
+            "2.30): a channel through a NIC that its peer lacks may hang",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/2428", "https://github.com/NVIDIA/nccl/issues/2397"),
 )

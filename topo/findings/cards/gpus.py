@@ -196,6 +196,12 @@ P2P_UNSUPPORTED = Card(
     ),
     patterns=(
         Pattern(
+            r"(?i:custom[ _-]?all[ _-]?reduce (?:kernel )?(?:is |was )?(?:failed|disabled|not supported))",
+            INFO,
+            "the program does without its own all_reduce between GPUs, as they have no peer access or too few links; "
+            "NCCL does the work",
+        ),
+        Pattern(
             r"[Cc]uda failure (?:217\b|'peer access is not supported)|peer access is not supported between",
             FAIL,
             "CUDA gives no peer access between two GPUs",

@@ -134,17 +134,30 @@ LIBRARY_MIXED = Card(
 )
 SHM_DENIED = Card(
     id="shm-denied",
-    title="A rank may not use /dev/shm",
+    title="A rank may not use /dev/shm or the memory of another rank",
     levels=(FAIL,),
-    about="Ranks of one host without P2P make and open files in /dev/shm; the rights of that folder forbid it.",
-    remedy="chmod 1777 /dev/shm; in a container mount it as a tmpfs of its own; ranks of one job run as one user",
-    sure="ls -ld /dev/shm; touch /dev/shm/try inside the job",
+    about=(
+        "Ranks of one host without P2P make and open files in /dev/shm, and MPI and UCX copy from process to process. "
+        "The rights of that folder, or a container's user namespace and its rules for ptrace, forbid it."
+    ),
+    remedy=(
+        "chmod 1777 /dev/shm; in a container mount it as a tmpfs of its own; ranks of one job run as one user, and in "
+        "one user namespace; docker run --cap-add=SYS_PTRACE, kernel.yama.ptrace_scope=0, or UCX_TLS=^cma"
+    ),
+    sure="ls -ld /dev/shm; touch /dev/shm/try inside the job; cat /proc/sys/kernel/yama/ptrace_scope",
     shows=("NCCL WARN Call to shm_open failed : Permission denied",),
     patterns=(
         Pattern(
             r"(?:shm_open|/dev/shm|shared memory|mm_posix).*(?:Permission denied|Operation not permitted|Read-only)",
             FAIL,
             "a rank may not make or open a file in /dev/shm, or another process's memory",
+        ),
+        Pattern(
+            r"(?:process_vm_\w+|\bcma_ep\b|\bptrace\b|\bpidfd_\w+|/proc/\d+/(?:fd|mem)\b)"
+            r".*(?:Permission denied|[Nn]ot permitted|Operation not allowed)",
+            FAIL,
+            "a rank may not read the memory of another: they run in containers with user namespaces of their own, or "
+            "ptrace is forbidden",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/328",),

@@ -155,9 +155,11 @@ MPI_NETWORK_MISSING = Card(
             "processes chose different layers of MPI: devices or builds differ between nodes; --mca pml NAME on all",
         ),
         Pattern(
-            r"requested component was not found",
+            r"requested component was not found|[Nn]o components were able to be opened|PML \w+ cannot be selected"
+            r"|[Nn]o available pml components",
             FAIL,
-            "a component that the command asks for is not part of this MPI, or its libraries are missing on a host",
+            "a component that the command asks for is not part of this MPI, its libraries are missing on a host, or it "
+            "finds no device that it can use",
         ),
         Pattern(
             r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "

@@ -249,7 +249,7 @@ PORTS_BLOCKED = Card(
             "a rank cannot connect to another one's port: that host does not answer",
         ),
         Pattern(
-            r"No route to host|Software caused connection abort"
+            r"No route to host"
             r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
             FAIL,
             "a rank cannot connect to another one's port",
@@ -257,7 +257,7 @@ PORTS_BLOCKED = Card(
             general=1,
         ),
         Pattern(
-            r"Connection refused|returned 111\b",
+            r"Connection refused|returned 111\b|Software caused connection abort",
             FAIL,
             "nothing listens at another rank's port: that rank has ended or not started, the address is another "
             "host's, or a firewall rejects",

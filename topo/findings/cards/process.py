@@ -29,7 +29,8 @@ SHM_TOO_SMALL = Card(
     patterns=(
         Pattern(
             r"posix_fallocate failed|(?:shared memory|/dev/shm|shm|</torch_).*No space left"
-            r"|failed to extend|Not enough memory to write.*/dev/shm",
+            r"|failed to extend|(?i:not enough (?:memory|space|room)\b.*/dev/shm)"
+            r"|\bmm_\w+\b.*failed to allocate|failed to allocate\b.*\b(?:mm_recv|receive FIFO)",
             FAIL,
             "/dev/shm is full",
         ),

@@ -24,6 +24,12 @@ TOPO_FILE_STALE = Card(
             FAIL,
             "the topology names a device that this machine does not have: the file is for another one",
         ),
+        Pattern(
+            r"Could not find real path of /sys/class/pci_bus",
+            WARN,
+            "the topology names devices that this machine does not have, and NCCL goes on without their links: the "
+            "file is for another one",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/573", "https://github.com/NVIDIA/nccl/issues/1008"),
 )

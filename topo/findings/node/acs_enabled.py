@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PCIe switches that redirect traffic between two devices to the root complex, because ACS is on."""
+"""PCIe switches that redirect traffic between two devices to the root complex, because ACS is on; and root ports that
+hand the traffic between GPUs without NVLink to the IOMMU.
+"""
 
 from collections.abc import Iterator, Mapping
 
 from railgauge.topo.findings.cards.pcie import ACS_ENABLED
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.peers import has_peers, ports_between
+from railgauge.topo.findings.node.peers import has_peers, ports_between, root_ports_between
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.machine import Machine
 
@@ -15,13 +17,16 @@ DIRECT = 0x40  # DirectTrans: translated requests go directly; used with ATS at 
 
 def _check(machine: Machine) -> Iterator[Finding]:
     ports = ports_between(machine)
+    roots = [] if machine.sources.host.virtual else [*_root_ports(machine)]
+    yield from roots
     if not ports or machine.sources.host.virtual:
-        yield RULE.unknown(machine.host, _no_switch(machine))
+        if not roots:
+            yield RULE.unknown(machine.host, _no_switch(machine))
         return
     unread = [port for port in ports if not (config := machine.sources.pci_config.get(port)) or not config.whole]
     for port, pair in ports.items():
         config = machine.sources.pci_config.get(port)
-        bits = [name for bit, name in REDIRECT.items() if config and (config.acs or 0) & bit]
+        bits = _bits(machine, port)
         if config is not None and bits:
             direct = bool((config.acs or 0) & DIRECT)
             way = "; translated requests (ATS) go directly" if direct else ""
@@ -39,6 +44,24 @@ def _check(machine: Machine) -> Iterator[Finding]:
             f"ACS of {len(unread)} of {len(ports)} switch ports can be read by root only: {_groups(machine, ports)}",
             ports=unread,
         )
+
+
+def _root_ports(machine: Machine) -> Iterator[Finding]:
+    """Most kernels turn ACS on at root ports with the IOMMU: it costs only where GPUs send through them."""
+    for port, pair in root_ports_between(machine).items():
+        if bits := _bits(machine, port):
+            yield RULE.finding(
+                Level.INFO,
+                port,
+                f"{' '.join(bits)} on a root port: {pair[0]} and {pair[1]} reach each other through the IOMMU: if P2P "
+                "between them hangs or gives wrong data, turn ACS or the IOMMU off",
+                between=list(pair),
+            )
+
+
+def _bits(machine: Machine, port: str) -> list[str]:
+    config = machine.sources.pci_config.get(port)
+    return [name for bit, name in REDIRECT.items() if config and (config.acs or 0) & bit]
 
 
 def _no_switch(machine: Machine) -> str:
@@ -65,7 +88,7 @@ def _concerns(machine: Machine) -> bool:
     if machine.facts is None:
         return True
     seen = machine.facts.pci and not machine.facts.host.virtual
-    return has_peers(machine) and (not seen or bool(ports_between(machine)))
+    return has_peers(machine) and (not seen or bool(ports_between(machine) or root_ports_between(machine)))
 
 
 RULE = Rule(card=ACS_ENABLED, needs=(Need.MACHINE, Need.PCI), concerns=_concerns, check=_check)

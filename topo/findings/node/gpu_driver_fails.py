@@ -14,7 +14,9 @@ from railgauge.topo.machine import Machine
 JUDGED = re.compile(r"version mismatch|status (?:100|802|803)$", re.IGNORECASE)
 """What other rules say: driver-mismatch, gpu-lost (no device), fabric-not-ready (CUDA_ERROR_SYSTEM_NOT_READY)."""
 NOT_ASKED = re.compile(
-    r"not queried|a tree of files|pynvml|cannot start|cannot be loaded|not found|permission|not return", re.IGNORECASE
+    r"not queried|a tree of files|not in the output|pynvml|cannot start|cannot be loaded|not found|permission"
+    r"|not return",
+    re.IGNORECASE,
 )
 """railgauge could not ask, or this process may not: that says nothing of the driver."""
 

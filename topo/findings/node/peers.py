@@ -8,6 +8,7 @@ from railgauge.topo.facts import pci_devices
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph import link_facts
+from railgauge.topo.values.busid import to_number
 
 
 def gpus(machine: Machine) -> list[PciFunction]:
@@ -50,6 +51,19 @@ def ports_between(machine: Machine) -> dict[str, tuple[str, str]]:
         if one.bus_id in known or other.bus_id in known:
             for port in _between(one, other):
                 found.setdefault(port, (one.bus_id, other.bus_id))
+    return found
+
+
+def root_ports_between(machine: Machine) -> dict[str, tuple[str, str]]:
+    """The root ports on the paths from GPUs to GPUs that NVLinks do not join, each with a pair it connects."""
+    linked = {state.gpu.key[1] for state in link_facts.nvlink_states(machine.topology).values() if state.count}
+    bare = [one for one in gpus(machine) if to_number(one.bus_id) not in linked]
+    found: dict[str, tuple[str, str]] = {}
+    for one, other in combinations(bare, 2):
+        if not below_one_switch(one, other):
+            for gpu in (one, other):
+                for port in gpu.path[link_facts.ROOT_PORT : -1][:1]:
+                    found.setdefault(port, (one.bus_id, other.bus_id))
     return found
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from railgauge.topo.files.lines import LONGEST, lines_saying, whole_lines
+from railgauge.topo.jobs.hang.fingerprints import Fingerprints
 from railgauge.topo.jobs.hang.fr_trace import FrTrace
 from railgauge.topo.jobs.hang.horovod import HorovodStalls
 from railgauge.topo.jobs.hang.model import Call, JobCommunicator, JobState, State, Status, Track
@@ -84,6 +85,7 @@ class RankLog:
         self._reports = TorchReports()
         self._stalls = HorovodStalls()
         self._analysed = FrTrace()
+        self._fingerprints = Fingerprints()
         self._bootstraps: dict[str, str] = {}
 
     def read(self, blocks: Iterable[bytes]) -> bool:
@@ -94,6 +96,7 @@ class RankLog:
             told = self._reports.read(block) or told
             told = self._stalls.read(block) or told
             told = self._analysed.read(block) or told
+            told = self._fingerprints.read(block) or told
             for begin in lines_saying(TELLING, block):
                 end = block.find(b"\n", begin)
                 raw = block[begin : min(end if end >= 0 else len(block), begin + LONGEST)]
@@ -127,6 +130,7 @@ class RankLog:
         self._reports.put(scene)
         self._stalls.put(scene)
         self._analysed.put(scene)
+        self._fingerprints.put(scene)
 
     def _take(self, line: LogLine) -> bool:
         text = line.text

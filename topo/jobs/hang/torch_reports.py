@@ -6,13 +6,15 @@
     - [3] joined but didn't finish collective #41 (count from 1)
       [0, 1, 2] finished collective #41, but didn't join collective #42
 
+    StateMonitor:4e4c65:Rank1 : kernel begins at work 55731 may hang in polling       a monitor that is not PyTorch's
+
 Sources: PyTorch's ProcessGroupGloo.cpp, distributed_c10d.py, and TraceUtils.h (TORCH_NCCL_DESYNC_DEBUG=1).
 """
 
 import re
 
 from railgauge.topo.files.lines import LONGEST, lines_saying
-from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track
+from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track, named
 
 SOURCE = "report of PyTorch"
 TELLING = (
@@ -21,6 +23,7 @@ TELLING = (
     b"collective #",
     b"never joined any collectives",
     b"the lagging ranks",
+    b" may hang",
 )
 RANKS = r"\[?(?P<ranks>\d{1,7}(?:, ?\d{1,7}){0,8191})(?:, ?\.\.\.)?\]?"
 LATE = re.compile(rf"[Rr]anks? {RANKS} failed to pass monitoredBarrier")
@@ -32,6 +35,8 @@ STORE = re.compile(
 INSIDE = re.compile(rf"{RANKS} joined but didn't finish collective #(?P<number>\d{{1,18}})")
 OUTSIDE = re.compile(rf"{RANKS} finished collective #(?P<number>\d{{1,18}}), but didn't join")
 NEVER = re.compile(rf"ranks {RANKS} are the lagging ranks")
+HUNG = re.compile(r"\b[Rr]ank[ :#=]?(?P<rank>\d{1,7})\b.{0,120}? may hang\b")
+"""What monitors of other programs say of one rank, such as those that clouds build into NCCL."""
 MOST = 1 << 17
 
 
@@ -42,6 +47,7 @@ class TorchReports:
         self._late: dict[int, None] = {}
         self._speakers: dict[int, None] = {}
         self._starting: dict[int, tuple[int, int]] = {}  # by rank: how many there should be, and how many came
+        self._hung: dict[int, None] = {}
         self._desync: dict[int, tuple[int, int]] = {}  # by rank: the last collective that it called, and that is over
 
     def read(self, block: bytes) -> bool:
@@ -66,6 +72,9 @@ class TorchReports:
             comm = _communicator(scene, "at its start", size)
             comm.status[rank] = Status.STARTING
             scene.note(f"{came} of {size} ranks had reached the start of the process group when rank {rank} gave up")
+        if self._hung:
+            scene.heard |= self._hung
+            scene.note(f"a monitor says that {named(self._hung)} may hang; on which operation is not in the log")
         for rank, (entered, over) in sorted(self._desync.items()):
             calls = {entered: Call(entered, "", State.SCHEDULED, timed_out=True)} if entered > over else {}
             _communicator(scene, "of a desync report").lane().put(rank, Track(entered, over, calls))
@@ -83,6 +92,8 @@ class TorchReports:
             self._stand(found, int(found["number"]), int(found["number"]))
         elif found := NEVER.search(text):
             self._stand(found, 0, 0)
+        elif (found := HUNG.search(text)) and len(self._hung) < MOST:
+            self._hung[int(found["rank"])] = None
         return found is not None
 
     def _stand(self, found: re.Match[str], entered: int, over: int) -> None:

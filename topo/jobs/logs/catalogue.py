@@ -57,8 +57,11 @@ def entry_of(text: str, level: str) -> Entry | None:
     foreign = not (level or (OF_COMMUNICATION.search(text) and not WARNS.search(text)))
     most = len(catalogue()) if level == "WARN" else OF_A_FAULT
     known = (entry for pattern, entry in _compiled() if pattern.search(text))
-    entry = next((one for one in known if one.pattern.general <= most and not (foreign and one.pattern.common)), None)
-    return None if entry and level == "INFO" and entry.pattern.level is FAIL else entry
+    fits = (one for one in known if one.pattern.general <= most and not (foreign and one.pattern.common))
+    entry = next(fits, None)
+    if entry and level == "INFO" and entry.pattern.level is FAIL:
+        return next((one for one in fits if one.card is entry.card and one.pattern.level is not FAIL), None)
+    return entry
 
 
 def fit(text: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from railgauge.topo.findings.card import FAIL, Pattern
+from railgauge.topo.findings.card import FAIL, INFO, Pattern
 from railgauge.topo.findings.cards.calls import (
     CUDA_FAILURE,
     CUDA_START_FAILED,
@@ -78,6 +78,8 @@ NOT_IN_SYS = Entry(
         "of NCCL do without",
     ),
 )
+NOT_IN_SYS_INFO = NOT_IN_SYS._replace(pattern=NOT_IN_SYS.pattern._replace(level=INFO))
+"""Where NCCL says so at INFO and goes on."""
 ALLOCATOR = "[Rem Allocator]"
 FOREIGN_REQUEST = Entry(
     SOCKET_FAILED,
@@ -150,6 +152,8 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     faulty = Cause(worst.id, worst.subject) if worst else None
     cause = _as_cause(first) if first and (worst is None or worst.level is not Level.FAIL) else faulty
     own = next(iter(log.exceptions), "") if cause is None and sightings and ends else ""
+    if cause is None and not own and (killed := next(filter(_is_killed, sightings), None)):
+        first, candidates, cause = killed, [killed], _as_cause(killed)
     if own:
         cause = Cause(JOB_FAILED.id, OWN_ERROR)
         yield JOB_FAILED.finding(
@@ -158,7 +162,7 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     for seen in _in_order(sightings, candidates):
         if because := _own_cause(seen, known, faulty):
             yield _consequence(seen, because)
-        elif seen.entry.pattern.follows:
+        elif seen.entry.pattern.follows and seen is not first:
             yield _consequence(seen, cause)
         else:
             after = [one for one in sightings if _own_cause(one, known, None) == _as_cause(seen)]
@@ -175,7 +179,8 @@ def _in_context(log: Log, seen: Sighting) -> Sighting:
     """A device that /sys does not show is the fault of a topology file only where there is one."""
     known = log.bootstraps or log.networks or log.devices
     if seen.entry.card is TOPO_FILE_STALE and known and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
-        return replace(seen, entry=NOT_IN_SYS)
+        went_on = seen.entry.pattern.level is not Level.FAIL
+        return replace(seen, entry=NOT_IN_SYS_INFO if went_on else NOT_IN_SYS)
     return seen
 
 
@@ -223,6 +228,11 @@ def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
     innocent = seen.entry.pattern.suspect and not any(seen is cause for cause in causes)
     unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
     return Level.INFO if innocent or unneeded else seen.entry.pattern.level
+
+
+def _is_killed(seen: Sighting) -> bool:
+    """Whether a rank was killed: of what follows from others as a rule, that alone says why its peers lost it."""
+    return seen.entry.card is HOST_MEMORY_FULL and seen.entry.pattern.follows
 
 
 def _worst(level: Level, after: Sequence[Sighting]) -> Level:

@@ -31,7 +31,7 @@ from railgauge.topo.jobs.logs.interfaces import interfaces
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.network import gpu_direct, ports, sockets
 from railgauge.topo.jobs.logs.set_by_hand import settings
-from railgauge.topo.jobs.logs.words import named
+from railgauge.topo.jobs.logs.words import named, numbers
 
 SLOWER = 2.0
 """How many times an nccl-tests table may be behind the best one of the same log."""
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 COLLAPSE = 4
 """How many times the channels of one rank are those of another before it counts, the communicator being unknown."""
-GOES_ON = "NCCL_IGNORE_NET_MISMATCH"
+GOES_ON, SINCE = "NCCL_IGNORE_NET_MISMATCH", (2, 30)
 SOFT_RDMA = ("rxe", "siw")
 COMPLETED = 3  # NVML's fabric state
 
@@ -149,9 +149,16 @@ def _differences(log: Log) -> Iterator[Finding]:
         if devices != usual:
             level = Level.INFO if len(devices) == len(usual) else Level.WARN
             message = f"{named(hosts)} uses {' '.join(devices)}, {named(users[usual])} {' '.join(usual)}"
-            if level is Level.WARN and log.settings.get(GOES_ON, {}).keys() - {"0"}:
+            if level is Level.WARN and _goes_on(log):
                 message += f"; {GOES_ON} lets NCCL go on, and a channel through a NIC that its peer lacks hangs"
             yield NODES_DIFFER.finding(level, named(hosts), f"RDMA devices differ: {message}")
+
+
+def _goes_on(log: Log) -> bool:
+    """Whether ranks with other NICs go on: by the setting, or by its default of 1, which it has since NCCL 2.30."""
+    if said := log.settings.get(GOES_ON, {}).keys():
+        return bool(said - {"0"})
+    return any(name.startswith("NCCL ") and numbers(name) >= SINCE for name in log.releases)
 
 
 def _machine(log: Log) -> Iterator[Finding]:

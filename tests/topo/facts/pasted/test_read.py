@@ -161,6 +161,25 @@ def test_findings_of_lspci():
     assert found["nvlink-missing"] == {"UNKNOWN"}
 
 
+ROOT_PORTS = "".join(
+    f"""{bus}0:03.1 PCI bridge: Advanced Micro Devices, Inc. [AMD] Starship/Matisse GPP Bridge
+\tBus: primary={bus}0, secondary={bus}1, subordinate={bus}1, sec-latency=0
+\tCapabilities: [2a0 v1] Access Control Services
+\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-
+{bus}1:00.0 VGA compatible controller: NVIDIA Corporation AD102GL [RTX 5880 Ada Generation] (rev a1)
+\tKernel driver in use: nvidia
+"""
+    for bus in "46"
+)
+
+
+def test_root_ports_that_redirect_are_named_and_the_driver_is_not_blamed():
+    found = levels(ROOT_PORTS)
+    assert found["acs-enabled"] == {"INFO"}
+    assert found["gpu-driver-fails"] == {"UNKNOWN"}
+    assert "INFO" not in levels(ROOT_PORTS.replace("Redir+", "Redir-").replace("Fwd+", "Fwd-"))["acs-enabled"]
+
+
 def test_lspci_without_bridges_does_not_place():
     text = "\n".join(line for line in texts.LSPCI.splitlines() if not line.startswith("\t") and "bridge" not in line)
     found = facts(text)
