@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "transports/native/clock.h"
 #include "transports/native/cuda/mark.h"
 
 namespace railgauge::cuda {
@@ -15,7 +16,6 @@ namespace railgauge::cuda {
 namespace {
 
 constexpr Result kNotReady = 600;  // CUDA_ERROR_NOT_READY
-using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kSpin = std::chrono::microseconds(200);
 // A nap is a small part of the wait so far, so that it costs little when the GPU is done in it.
 constexpr Clock::duration kLeastNap = std::chrono::microseconds(50),
