@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 
 from railgauge.cli import everywhere
 
@@ -65,6 +66,11 @@ WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and ssh: a reader that is gon
 
 def main() -> None:
     """Run the command line in this process and exit with its status."""
+    run_program(dispatch)
+
+
+def run_program(dispatch: Callable[[list[str]], int]) -> None:
+    """Run what takes the command line's words and returns the exit status, and exit with that."""
     gc.set_threshold(GARBAGE_PASS)
     refuse_little_memory()
     fill_closed_streams()
@@ -153,15 +159,25 @@ def unknown(name: str) -> int:
 
 
 def run_command(name: str, args: list[str]) -> int:
-    """Load a command's typer app, run it, and turn errors into messages and exit status."""
+    """Load a command's typer app and run it; the exit status."""
     own = args.index("--") if "--" in args else len(args)  # what follows belongs to the command that `topo bind` runs
-    try:
+
+    def run() -> int:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
         if status == INTERRUPTED:  # typer's status for KeyboardInterrupt
             from railgauge.cli.interrupted import tell
 
             tell(name, args[:own])
+        return status
+
+    return with_errors_told(name, run)
+
+
+def with_errors_told(name: str, run: Callable[[], int]) -> int:
+    """The exit status of a command, whose errors become messages and their exit status."""
+    try:
+        status = run()
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED

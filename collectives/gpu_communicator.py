@@ -114,7 +114,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
 
         def make() -> tuple[native.GpuEngine, list[bytes]]:
             vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
-            engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s)
+            engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s, list(group.members))
             return engine, [engine.lent(rank) for rank in range(self.size)]
 
         kind = listed(int, listed(*[bytes] * self.size)) | None

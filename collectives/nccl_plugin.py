@@ -5,6 +5,7 @@ NCCL 2.27.3 takes only a name that begins with lib and ends in .so, others a pat
 name, and the loader the folder.
 """
 
+import ctypes
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,14 @@ class Wanted:
         searched = [os.path.dirname(plugin_path()), *filter(None, [before.get(SEARCHED)])]
         return {**before, **self.variables(), SEARCHED: ":".join(searched)}
 
+    def replaced(self, before: Mapping[str, str]) -> list[str]:
+        """What a user has to know of other plugins that an environment names: NCCL loads one of each kind."""
+        return [
+            f"{name}={before[name]} is replaced by {value}"
+            for name, value in self.variables().items()
+            if name.endswith("_PLUGIN") and before.get(name, value) != value
+        ]
+
     def _of_recording(self, folder: str) -> dict[str, str]:
         return {
             "NCCL_PROFILER_PLUGIN": NAME,
@@ -55,6 +64,14 @@ class Wanted:
             "NCCL_TUNER_PLUGIN": NAME,
             "RAILGAUGE_NCCL_TUNE": SEPARATOR.join(map(os.path.abspath, self.tables)),
         }
+
+
+def why_not_tuned(table: str) -> str | None:
+    """Why the plugin refuses a table; None: it does not."""
+    judge = ctypes.CDLL(plugin_path()).railgauge_why_not_tuned
+    judge.argtypes, judge.restype = [ctypes.c_char_p], ctypes.c_char_p
+    said: bytes | None = judge(os.fsencode(table))
+    return None if said is None else said.decode()
 
 
 def plugin_path() -> str:

@@ -110,7 +110,7 @@ def check(
         if gathered is None:
             return  # rank 0 answers
         report, examined = _examined(gathered.files, gathered.failed, expected, frozenset(wanted))
-        reach, reached = _reached(examined, dict(gathered.files), gathered.asked, timeout_s)
+        reach, reached = _reached(examined, dict(gathered.files), gathered.asked, wanted, timeout_s)
         between = _of_fabric(fabric, gathered.files) if fabric else ()
     everything = with_others(folded_findings(examined, report, reached), between)
     found = tuple(one for one in everything if one.finding.id in wanted)
@@ -209,13 +209,13 @@ def _of_fabric(paths: list[str], files: "list[NodeFile]") -> "list[Finding]":
 
 
 def _reached(
-    nodes: "list[Examined]", paths: dict[str, str], asked: dict[str, str], timeout_s: float
+    nodes: "list[Examined]", paths: dict[str, str], asked: dict[str, str], wanted: set[str], timeout_s: float
 ) -> "tuple[ClusterReach | None, Reached]":
     """Have the nodes test whom they reach; with captures alone nothing is known."""
     from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
 
     if len(nodes) < 2 or not asked:
-        return None, not_tried([node.name for node in nodes])
+        return None, not_tried([node.name for node in nodes], wanted)
     from railgauge.cli.cluster.progress import progress
     from railgauge.cli.cluster.reach import try_reach
     from railgauge.topo.findings.cluster.planned import crossings, planned

@@ -19,7 +19,9 @@ with open(file, "wb", closefd=False) as archive:
     archive.write(sys.stdin.buffer.read())
 os.execv(sys.executable, [sys.executable, "-I", "-S", "/proc/%d/fd/%d" % (os.getpid(), file), *sys.argv[1:]])"""
 """Puts stdin into a file in memory, which ends with the process, and runs it; the number keeps it open for children."""
-MISSING = "no Python 3.10 or newer is there: neither python3 nor python3.10 to python3.14 on PATH"
+MISSING = (
+    "no Python 3.10 or newer is there (python3, /usr/bin/python3, python3.10 to python3.14), or no sh or no timeout"
+)
 SENT = "the collector's answer"
 
 

@@ -16,7 +16,7 @@ From = Annotated[
 Collector = Annotated[
     bool,
     typer.Option(
-        "--ssh-collector", help="Send a collector to the nodes, which then need Python 3.10 and no railgauge."
+        "--ssh-collector", help="Send a collector to the nodes, which then need Python 3.10 or newer and no railgauge."
     ),
 ]
 Reports = Annotated[

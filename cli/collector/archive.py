@@ -24,6 +24,7 @@ CLI = (
     "collector/main.py",
     "everywhere.py",
     "json_text.py",
+    "main.py",
     "output.py",
     "streams.py",
     "topo/__init__.py",

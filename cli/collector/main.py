@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from typing import Any
 
+from railgauge import __version__
+from railgauge.cli import everywhere
+from railgauge.cli.main import with_errors_told
 from railgauge.cli.output import document, print_json, write_bytes
 from railgauge.cli.streams import guard_streams, tell
 from railgauge.cli.topo.archive import archive_suffix, packed_capture
-from railgauge.topo.errors import INTERNAL, LeftOutError, described, status_of
+from railgauge.topo.errors import INTERNAL, LeftOutError
 from railgauge.topo.findings.finding import Finding, Level, at_or_above
 
 LEFT_OUT = {
@@ -24,8 +27,8 @@ LEFT_OUT = {
 }
 """The modules that are not there, and what that means."""
 NOTICE = (
-    "left out: predicted effects (no search for channels), topology files (no lxml); "
-    "for these capture, and run railgauge check --from FILE where railgauge is installed"
+    "predicted effects (no search for channels) and topology files (no lxml) are left out: "
+    "make a capture, and run railgauge check --from FILE where railgauge is installed"
 )
 FOUND = 1
 """Exit status: findings at or above --fail-on."""
@@ -46,18 +49,22 @@ def main(args: Sequence[str]) -> int:
     """Run a command line (without the program's name) and return its exit status, which is that of railgauge."""
     sys.meta_path.append(LeftOut())
     guard_streams()
-    given = _parser().parse_args(args)
-    try:
+
+    def run() -> int:
+        given = _parser().parse_args(everywhere.take(args))
         return int(given.run(given))
-    except (Exception, KeyboardInterrupt) as error:
-        tell(f"railgauge: {described(error)}")
-        return status_of(error)
+
+    return with_errors_told("", run)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="railgauge-collector", description=f"Read this machine. {NOTICE}.")
+    about = f"Read this machine. {NOTICE[0].upper()}{NOTICE[1:]}."
+    parser = argparse.ArgumentParser(prog="railgauge-collector", description=about)
+    parser.add_argument("--version", action="version", version=f"railgauge collector {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    capture = commands.add_parser("capture", help="Save the raw reads of this machine in one small archive.")
+    capture = commands.add_parser(
+        "capture", allow_abbrev=False, help="Save the raw reads of this machine in one small archive."
+    )
     capture.set_defaults(run=_capture)
     capture.add_argument("-o", "--output", required=True, help="The archive: node.tar.gz, or /dev/stdout.")
     capture.add_argument("--redact", action="store_true", help="Replace what identifies the machine by pseudonyms.")
@@ -67,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
         default=os.environ.get("RAILGAUGE_REDACT_KEY"),
         help="Use the same pseudonyms in all captures with this key; implies --redact.",
     )
-    check = commands.add_parser("check", help="Find the problems of this machine before a job hits them.")
+    check = commands.add_parser(
+        "check", allow_abbrev=False, help="Find the problems of this machine before a job hits them."
+    )
     check.set_defaults(run=_check)
     check.add_argument("-r", "--level", type=int, choices=(1, 2), default=1, help="2 also queries the machine.")
     check.add_argument("--only", action="append", default=[], metavar="ID", help="Check only ID or ID,ID...")
@@ -81,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _capture(given: argparse.Namespace) -> int:
-    suffix = archive_suffix(given.output, GZIP)
+    suffix = archive_suffix(given.output, (GZIP,))
     packed = packed_capture(suffix, redacted=given.redact, key=given.redact_key)
     _warn(packed.warnings)
     write_bytes(given.output, packed.data)

@@ -30,9 +30,14 @@ def start() -> None:
         del sys.argv[1:3]
         runpy.run_module(module, run_name="__main__")
         return
-    from railgauge.cli.collector.main import main
+    from railgauge.cli.main import run_program
 
-    sys.exit(main(sys.argv[1:]))
+    def collect(args: list[str]) -> int:
+        from railgauge.cli.collector.main import main  # here, where Ctrl-C ends it as everywhere
+
+        return main(args)
+
+    run_program(collect)
 
 
 if __name__ == "__main__":

@@ -56,11 +56,13 @@ def wanted(
     Raises:
         UsageError: nothing was. InputError: a file is no table.
     """
-    from railgauge.collectives.nccl_plugin import Wanted
+    from railgauge.collectives.nccl_plugin import Wanted, why_not_tuned
     from railgauge.collectives.nccl_tuning import check_tunings
 
     if not record and not tune:
         raise UsageError("nothing to do: --record DIR records, --tune FILE applies a table of railgauge tune nccl")
-    for remark in check_tunings(tune or (), environment):
+    asked = Wanted(folder=record, level=level.value, every=every, mib=mib, tables=tuple(tune or ()))
+    remarks = check_tunings(asked.tables, environment, why_not_tuned)
+    for remark in (*remarks, *asked.replaced(environment)):
         tell(f"railgauge nccl: {remark}")
-    return Wanted(folder=record, level=level.value, every=every, mib=mib, tables=tuple(tune or ()))
+    return asked

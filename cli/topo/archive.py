@@ -2,6 +2,7 @@
 """This machine as a capture, packed: what `topo capture` and the collector write."""
 
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
@@ -22,6 +23,8 @@ def packed_capture(suffix: str, *, redacted: bool = False, key: str | None = Non
     from railgauge.topo.facts.capture import dumps
     from railgauge.topo.machine import record
 
+    if key == "":
+        raise UsageError("--redact-key is empty: anybody could undo the pseudonyms")
     recorded, warnings = record()
     if redacted or key is not None:
         import secrets
@@ -33,16 +36,16 @@ def packed_capture(suffix: str, *, redacted: bool = False, key: str | None = Non
     return PackedCapture(dumps(recorded, suffix), warnings)
 
 
-def archive_suffix(path: str, stream: str = ".tar.zst") -> str:
-    """The format by a file's name; `stream` is that of /dev/stdout. UsageError for other names."""
-    from railgauge.topo.files.compression import WRITERS
-
-    suffix = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
+def archive_suffix(path: str, suffixes: Sequence[str]) -> str:
+    """The format by a file's name, one of `suffixes`, the first of which is that of /dev/stdout. UsageError for other
+    names.
+    """
+    suffix = next((suffix for suffix in suffixes if path.endswith(suffix)), None)
     if _is_terminal(path):
         raise UsageError(f"-o {path} is a terminal, but an archive is binary: name a file or a pipe")
     if suffix is None and not path.startswith("/dev/"):
-        raise UsageError(f"-o {path}: use a name that ends in {' or '.join(WRITERS)}")
-    return suffix or stream
+        raise UsageError(f"-o {path}: use a name that ends in {' or '.join(suffixes)}")
+    return suffix or suffixes[0]
 
 
 def _is_terminal(path: str) -> bool:

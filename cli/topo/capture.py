@@ -32,8 +32,9 @@ def capture(
         railgauge topo capture --redact -o odd.tar.zst
     """
     from railgauge.cli.topo.archive import archive_suffix, packed_capture
+    from railgauge.topo.files.compression import WRITERS
 
-    suffix = archive_suffix(output)
+    suffix = archive_suffix(output, tuple(WRITERS))
     packed = packed_capture(suffix, redacted=redacted, key=key)
     print_warnings(packed.warnings)
     write_bytes(output, packed.data)

@@ -57,9 +57,9 @@ def nccl(
     output: Annotated[str | None, output_option("Write the JSON document to FILE as well.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure algorithms, protocols and numbers of channels in turn with NCCL's own choice, until a gain is no noise.
+    """Measure algorithms, protocols and numbers of channels in turn with NCCL's own choice, until gains stand out.
 
-    Each is a `railgauge run --engine nccl` with NCCL's variables set. A gain counts if it is over 5 % and each of at
+    Each is a `railgauge run --engine nccl` with NCCL's variables set. A gain counts if it is 5 % or more and each of at
     least five runs is faster than every run with NCCL's choice. `railgauge nccl run --tune FILE` applies the file of -o
     to a job, each gain at its size.
 

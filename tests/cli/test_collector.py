@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,12 +31,13 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 sys.modules["tomllib"] = None  # as in Python 3.10
 from railgauge.cli.collector.main import main
+from railgauge.cli.main import run_program
 from railgauge.topo.facts import named_source
 from railgauge.topo.facts.reader import LiveReader
 asks = {name: partial(dict, facts) for name, facts in json.load(open(sys.argv[3])).items()}
 named_source.live_reader = lambda root: LiveReader(sys.argv[2], asks)
 time.strftime = lambda *_: "now"
-sys.exit(main(sys.argv[4:]))
+run_program(lambda _words: main(sys.argv[4:]))
 """
 """Runs the collector of an archive on a tree of files and recorded facts in place of this machine."""
 BARE = os.path.realpath(sys.executable)
@@ -89,7 +91,7 @@ def test_its_check_finds_what_railgauge_finds_but_for_the_price(tmp_path, monkey
     assert found == [one if one["level"] != "FAIL" else {**one, "effect": found[0]["effect"]} for one in known]
     assert known[0]["effect"] != found[0]["effect"]
     assert done.returncode == 1
-    assert b"left out: predicted effects" in done.stderr
+    assert b"predicted effects (no search for channels) and topology files (no lxml) are left out" in done.stderr
 
 
 def test_what_needs_a_part_that_is_left_out_is_unknown(tmp_path, collector):
@@ -103,7 +105,23 @@ def test_what_needs_a_part_that_is_left_out_is_unknown(tmp_path, collector):
     taken = collected(collector, there, "capture", "-o", "/dev/stdout")
     assert loads(taken.stdout, "stdout").texts[VIRTUAL] == "<system version='1'/>"
     refused = collected(collector, there, "capture", "-o", str(tmp_path / "a.tar.zst"))
-    assert (refused.returncode, b"name a .tar.gz" in refused.stderr) == (3, True)
+    assert (refused.returncode, b"use a name that ends in .tar.gz" in refused.stderr) == (2, True)
+
+
+def test_it_ends_as_every_command_does(tmp_path, collector):
+    """A full disk, a reader that has gone, a key that hides nothing."""
+    there = machine("dgx-h100", tmp_path)
+    with open("/dev/full", "wb") as full:
+        command = [BARE, "-S", "-I", "-c", THERE, collector, there.root, there.facts, "check"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=HANGS_AFTER_S, check=False)
+    assert (done.returncode, b"cannot write to stdout" in done.stderr) == (3, True)
+    with subprocess.Popen([*command, "-v"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        process.stderr.read()
+    assert process.returncode == -signal.SIGPIPE
+    empty = collected(collector, there, "capture", "-o", "/dev/stdout", "--redact-key", "")
+    assert (empty.returncode, b"--redact-key is empty" in empty.stderr) == (2, True)
+    assert collected(collector, there, "--version").stdout.startswith(b"railgauge collector ")
 
 
 def test_its_children_run_out_of_the_archive(collector):

@@ -19,7 +19,8 @@ def has_wildcard(name: str) -> bool:
 
 
 def named_files(names: Iterable[str]) -> list[str]:
-    """The files by name, those of a folder and of a pattern in natural order; hidden ones of a folder are left out.
+    """The files by name, those of a folder and of a pattern in natural order; of a folder, those that are hidden, and
+    pipes, sockets and devices, are left out.
 
     InputError for a folder or a pattern without any, and beyond MOST.
     """
@@ -42,4 +43,5 @@ def _in(path: str) -> Iterator[str]:
         return
     for folder, folders, names in os.walk(path):
         folders.sort(key=natural)
-        yield from (os.path.join(folder, one) for one in sorted(names, key=natural) if not one.startswith("."))
+        shown = (os.path.join(folder, one) for one in sorted(names, key=natural) if not one.startswith("."))
+        yield from (one for one in shown if os.path.isfile(one) or not os.path.exists(one))

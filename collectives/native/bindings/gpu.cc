@@ -123,16 +123,19 @@ void bind_gpu(nb::module_& m) {
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
           nb::new_([](int device, int rank, const std::vector<int>& via,
-                      std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s) {
+                      std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s,
+                      const std::vector<int>& numbers) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
             return without_lock<Engine>(device, rank,
                                         gpu::Layout{blocks, slot_bytes, line_blocks, full_lines},
-                                        read, timeout_s);
+                                        read, timeout_s, numbers);
           }),
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
-          "`layout`: blocks, bytes of a slot, blocks of lines, full lines.")
+          "numbers"_a = std::vector<int>(),
+          "`layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its "
+          "number in errors.")
       .def(
           "lent",
           [](const Engine& engine, int rank) {

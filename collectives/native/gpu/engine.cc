@@ -42,9 +42,10 @@ Operation as_moved(Operation operation) {
 }  // namespace
 
 Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via,
-               double timeout_s)
+               double timeout_s, std::vector<int> numbers)
     : device_(device),
       rank_(rank),
+      numbers_(std::move(numbers)),
       layout_(layout),
       timeout_s_(timeout_s),
       gpu_(device),
@@ -308,21 +309,24 @@ double Engine::repeat(const Operation& operation, const Choice& choice, int ahea
   return seconds;
 }
 
+int Engine::number(int rank) const { return numbers_.empty() ? rank : numbers_.at(rank); }
+
+std::string Engine::named(int rank) const { return "rank " + std::to_string(number(rank)); }
+
 void Engine::check() const {
   // A proxy or a kernel that writes a word of it has written the related data before.
   const auto read = [](auto& word) {
     return std::atomic_ref(word).load(std::memory_order_acquire);
   };
   if (const std::uint32_t unequal = read(status()->unequal)) {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(unequal - 1) +
-                                          " sent a message of another length than rank " +
-                                          std::to_string(rank_) + " receives");
+    throw Error(ErrorCode::kMismatch, named(unequal - 1) +
+                                          " sent a message of another length than " + named(rank_) +
+                                          " receives");
   }
   if (const std::uint64_t untaken = read(status()->untaken)) {
     throw Error(ErrorCode::kMismatch,
-                "rank " + std::to_string((untaken >> 32) - 1) + " sent a message with tag " +
-                    std::to_string(std::uint32_t(untaken)) + ", which rank " +
-                    std::to_string(rank_) +
+                named((untaken >> 32) - 1) + " sent a message with tag " +
+                    std::to_string(std::uint32_t(untaken)) + ", which " + named(rank_) +
                     " does not receive next: receive messages in the order of their sends, or "
                     "in one group");
   }
@@ -330,15 +334,13 @@ void Engine::check() const {
     const int rank = static_cast<int>(failed) - 1;
     std::string problem;
     for (const auto& proxy : proxies_) problem = problem.empty() ? proxy->problem() : problem;
-    if (problem.empty())
-      problem = "rank " + std::to_string(rank) + " did not take part within the timeout";
-    throw PeerLost(problem, rank);
+    if (problem.empty()) problem = named(rank) + " did not take part within the timeout";
+    throw PeerLost(problem, number(rank));
   }
   if (const std::uint32_t elsewhere = read(status()->elsewhere)) {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(elsewhere - 1) +
-                                          " passed a different offset in its symmetric memory than "
-                                          "rank " +
-                                          std::to_string(rank_));
+    throw Error(ErrorCode::kMismatch,
+                named(elsewhere - 1) + " passed a different offset in its symmetric memory than " +
+                    named(rank_));
   }
   if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was asked to stop");
 }

@@ -31,8 +31,9 @@ namespace railgauge::gpu {
 class Engine {
  public:
   // `device` by CUDA's number; `via` says how each rank is reached. Error (kSystem): no driver, no
-  // such device, not enough memory.
-  Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s);
+  // such device, not enough memory. `numbers`: by rank, its number in errors; without them its own.
+  Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s,
+         std::vector<int> numbers = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -106,6 +107,9 @@ class Engine {
   // Put kernels on a stream, as one operation among the others.
   template <class Put>
   void in_turn(cuda::Stream stream, const Put& put);
+  // A rank's number in errors, and those words.
+  int number(int rank) const;
+  std::string named(int rank) const;
   void put(const Operation& asked, cuda::Stream stream, const Choice& choice);
   void count(const Operation& asked, const Choice& choice, std::uint64_t times);
   void run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice);
@@ -127,6 +131,7 @@ class Engine {
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   const int device_, rank_;
+  const std::vector<int> numbers_;
   const Layout layout_;
   const double timeout_s_;
   const cuda::Gpu gpu_;

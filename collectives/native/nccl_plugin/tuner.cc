@@ -161,6 +161,14 @@ Result finalize_tuner(void*) { return kSuccess; }
 }  // namespace
 }  // namespace railgauge::nccl_plugin
 
+// Why the plugin would refuse a table; null: it would not. For railgauge's command line, on one
+// thread: the answer holds until the next.
+extern "C" __attribute__((visibility("default"))) const char* railgauge_why_not_tuned(
+    const char* path) {
+  static railgauge::nccl_plugin::Tuning tuning;
+  return tuning.load(path, {true, 0});
+}
+
 #define RAILGAUGE_EXPORTED extern "C" __attribute__((visibility("default"))) const
 namespace plugin = railgauge::nccl_plugin;
 RAILGAUGE_EXPORTED plugin::Tuner_v2 ncclTunerPlugin_v2 = {

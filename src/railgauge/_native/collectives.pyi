@@ -232,8 +232,10 @@ class GpuMark:
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
-    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float) -> None:
-        """`layout`: blocks, bytes of a slot, blocks of lines, full lines."""
+    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = []) -> None:
+        """
+        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors.
+        """
 
     def lent(self, rank: int) -> bytes: ...
 

@@ -190,6 +190,13 @@ def test_what_a_table_needs_is_said_before_the_job(tmp_path, rows, least, remark
     assert bool(remark) is bool(done.stderr)
 
 
+def test_what_a_job_had_before_and_what_decides_is_said(tmp_path):
+    one, other = written(tmp_path), written(tmp_path, "other.json")
+    done = in_process("nccl", "env", "--tune", str(one), "--tune", str(other), NCCL_TUNER_PLUGIN="libnccl-ofi-tuner.so")
+    assert "several tables of all_reduce on 2 ranks, 1 nodes: the first that fits" in done.stderr
+    assert "NCCL_TUNER_PLUGIN=libnccl-ofi-tuner.so is replaced by librailgauge-nccl-plugin.so" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "status", "word"),
     [
@@ -197,8 +204,11 @@ def test_what_a_table_needs_is_said_before_the_job(tmp_path, rows, least, remark
         ('{"schema": "railgauge/run/1"}', 5, "not a table of NCCL's settings (railgauge/nccl-tuning/1)"),
         (json.dumps(gains(rows=[{"bytes": 1, "channels": 2}])), 5, "measure again"),
         (json.dumps(gains(row(1024), gpus=[])), 5, "measure again"),
-        (json.dumps(gains(rows=[None])), 5, "measure again"),
-        (json.dumps(gains(row("x", WIDE_TREE))), 5, "measure again"),
+        (json.dumps(gains(rows=[None])), 5, "from byte"),
+        (json.dumps(gains(row("x", WIDE_TREE))), 5, "from byte"),
+        (json.dumps(gains(row(4096), row(1024))), 5, "not in order"),
+        (json.dumps(gains(row(1024), collective="sendrecv")), 5, "of no collective"),
+        (json.dumps(gains(row(1024, RING_LL | {"algorithm": "magic"}))), 5, "that NCCL has not"),
     ],
 )
 def test_what_is_no_table_ends_it_before_the_job(tmp_path, text, status, word):
@@ -215,6 +225,9 @@ def test_what_is_no_table_ends_it_before_the_job(tmp_path, text, status, word):
         (("nccl", "run", "--", "true"), 2, "--tune FILE"),
         (("nccl", "env", "--tune", "a:b.json"), 2, "rename it"),
         (("nccl", "env", "--tune", "{}/none.json"), 5, "none.json"),
+        (("nccl", "env", "--tune", "-"), 2, "name a file"),
+        (("nccl", "env", "--tune", "/dev/stdin"), 2, "name a file"),
+        (("nccl", "env", *["--tune", "{}/none.json"] * 17), 2, "up to 16 tables"),
         (("nccl", "run", "--record", "{}/rec", "--", "no-such-command"), 3, "cannot run no-such-command"),
         (("nccl", "run", "--record", "/dev/null/x", "--", "true"), 3, "cannot make the folder"),
         (("nccl", "report", "{}"), 5, "a folder without files"),

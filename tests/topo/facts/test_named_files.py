@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names on a command line are files, all files of a folder, or patterns."""
 
+import os
+
 import pytest
 
 from railgauge.topo.errors import InputError
@@ -22,6 +24,13 @@ def names(job, *given):
 
 def test_a_folder_is_its_files_in_natural_order(job):
     assert names(job, "") == ["[a].txt", "n2.log", "n10.log", "deep/x"]
+
+
+def test_a_pipe_in_a_folder_is_left_out_and_a_link_to_nothing_is_not(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "log").touch()
+    (tmp_path / "old").symlink_to("gone")
+    assert named_files([str(tmp_path)]) == [f"{tmp_path}/log", f"{tmp_path}/old"]
 
 
 def test_a_pattern_is_the_files_that_match(job):

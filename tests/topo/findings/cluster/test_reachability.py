@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from railgauge.topo.findings.cluster.endpoints import Endpoint
 from railgauge.topo.findings.cluster.planned import Planned
 from railgauge.topo.findings.cluster.reach import ClusterReach, FailedConnection, Hint, Stage, ways
-from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
+from railgauge.topo.findings.cluster.rules.reachability import TRIED, judge, not_tried
 from railgauge.topo.findings.cluster.suspects import SuspectPart, suspects
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node import ports_blocked
@@ -165,8 +165,13 @@ def test_without_anything_to_try_nothing_passes():
     alone = dict.fromkeys(("gpu1", "gpu2"), ())
     assert found(ClusterReach(nodes=alone)) == {(Level.UNKNOWN, "rail-unreachable", "gpu[1-2]")}
     assert not judge(ClusterReach(nodes=alone), Planned()).sound
-    assert [one.level for one in not_tried(["gpu1", "gpu2"]).findings] == [Level.UNKNOWN]
-    assert not not_tried(["gpu1"]).findings
+    every = {rule.id for rule in TRIED}
+    assert [(one.id, one.level) for one in not_tried(["gpu1", "gpu2"], every).findings] == [
+        ("rail-unreachable", Level.UNKNOWN)
+    ]
+    for one in every:
+        assert [found.id for found in not_tried(["gpu1", "gpu2"], {one}).findings] == [one]
+    assert not not_tried(["gpu1"], every).findings
 
 
 def test_ways_join_equal_uses_and_those_of_the_plan():

@@ -2,7 +2,7 @@
 """Findings of the connection tests between nodes: blocked connections, who is at fault, and what was not tried."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -52,13 +52,18 @@ def judge(reach: ClusterReach, plan: Planned) -> Reached:
     return Reached((*closed, *_passed(reach, sound), *_unknown(reach)), frozenset(sound))
 
 
-def not_tried(names: Sequence[str]) -> Reached:
-    """Captures alone do not show this: UNKNOWN for several."""
+def not_tried(names: Sequence[str], asked: Container[str]) -> Reached:
+    """Captures alone do not show this: UNKNOWN for several nodes, once, or for each of the rules that are `asked` for
+    where the first is not.
+    """
     message = (
         "captures do not show whether the nodes reach each other: test with railgauge cluster check -w NODES, "
         "where the nodes have railgauge"
     )
-    return Reached((_about(rail_unreachable.RULE.unknown("", message), names),) if len(names) > 1 else ())
+    rules = [rule for rule in TRIED if rule.id in asked]
+    if rail_unreachable.RULE in rules:
+        rules = [rail_unreachable.RULE]
+    return Reached(tuple(_about(rule.unknown("", message), names) for rule in rules) if len(names) > 1 else ())
 
 
 def _closed(reach: ClusterReach, plan: Planned) -> Iterator[Finding]:
