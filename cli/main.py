@@ -189,7 +189,7 @@ def with_errors_told(name: str, run: Callable[[], int]) -> int:
         return reader_gone()
     except OSError as error:
         trace()
-        return explain_os_error(f"railgauge {name}", error)
+        return explain_os_error(f"railgauge {name}".rstrip(), error)
     except Exception as error:
         trace()
         return explain(name, error)

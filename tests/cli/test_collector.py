@@ -114,7 +114,7 @@ def test_it_ends_as_every_command_does(tmp_path, collector):
     with open("/dev/full", "wb") as full:
         command = [BARE, "-S", "-I", "-c", THERE, collector, there.root, there.facts, "check"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=HANGS_AFTER_S, check=False)
-    assert (done.returncode, b"cannot write to stdout" in done.stderr) == (3, True)
+    assert (done.returncode, b"railgauge: cannot write to stdout" in done.stderr) == (3, True)
     with subprocess.Popen([*command, "-v"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         process.stderr.read()
