@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner plugins by the names that NCCL looks for. What does not fit a communicator is left to
-// NCCL, which is told why once; no function returns an error, since that would end the job.
+// The tuner plugins by the names that NCCL looks for. Where no table fits a communicator, NCCL's
+// own choice stays, and NCCL's log says why once. No function returns an error: NCCL would end the
+// job.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

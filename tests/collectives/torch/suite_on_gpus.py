@@ -31,7 +31,7 @@ END = {"test": "", "outcome": "end", "why": ""}
 
 
 class Ranks:
-    """A group of processes, a rank each, that run the tests which are not done yet when they are told to."""
+    """A group of processes, one for each rank. Told to start, they run the tests that have no result yet."""
 
     def __init__(self, command, size):
         """`command` is a rank's, to which its number, the number of ranks and a folder are added."""
