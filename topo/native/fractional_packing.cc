@@ -10,9 +10,9 @@
 namespace railgauge::topo {
 
 static constexpr int MOST_ROUNDS = 600, LEAST_ROUNDS = 6, ROUNDS_OF_MANY = 100'000;
-static constexpr int FIRST_CHANNELS = 24, QUICK_STOPS = 9, MOST_SLOW_SEARCHES = 40;
+static constexpr int FIRST_CHANNELS = 24, MOST_SLOW_SEARCHES = 40;
 static constexpr int PATIENCE = 120;  // rounds; after these a thousandth is close enough
-static constexpr double STEEPNESS = 8, CLOSE = 1e-6, CLOSE_ENOUGH = 1e-3;
+static constexpr double PRICE_STEEPNESS = 8, CLOSE = 1e-6, CLOSE_ENOUGH = 1e-3;
 
 namespace {
 
@@ -84,7 +84,7 @@ class Generation {
     for (int i = 0; i < std::min(FIRST_CHANNELS, rounds()); ++i) {
       const double most = std::max(1e-9, *std::max_element(taken.begin(), taken.end()));
       for (std::size_t row = 0; row < taken.size(); ++row)
-        weights[row] = std::exp(STEEPNESS * taken[row] / most) / space_.rows()[row].gb_per_s;
+        weights[row] = std::exp(PRICE_STEEPNESS * taken[row] / most) / space_.rows()[row].gb_per_s;
       Lanes lanes = quick() ? lightest_.lightest(weights) : lightest_.light(weights);
       if (lanes.channels.empty()) return;
       for (auto [row, part] : lanes.load) taken[row] += part / space_.rows()[row].gb_per_s;

@@ -9,9 +9,9 @@
 
 namespace railgauge::topo {
 
-static constexpr double STEEPNESS = 16, SAME = 1e-3, SLACK = 1e-6, MOST_EXPONENT = 150;
+static constexpr double LOAD_STEEPNESS = 16, SAME = 1e-3, SLACK = 1e-6, MOST_EXPONENT = 150;
 static constexpr double HALFWAY = 0.5;  // from the goal to what was reached
-static constexpr int QUICK_STOPS = 9, PASSES = 6;
+static constexpr int PASSES = 6;
 static constexpr double EXCHANGE_EFFORT = 5e6;
 static constexpr double EFFORT = 3e7;  // elementary steps of the search for lightest channels
 
@@ -95,8 +95,8 @@ class Packer {
   std::vector<double> weights(const std::vector<double>& taken, double aim) const {
     std::vector<double> found(taken.size());
     for (std::size_t row = 0; row < taken.size(); ++row) {
-      const double scale = STEEPNESS * aim, part = 1 / space_.rows()[row].gb_per_s;
-      found[row] = std::exp(bounded(scale * taken[row] - STEEPNESS)) *
+      const double scale = LOAD_STEEPNESS * aim, part = 1 / space_.rows()[row].gb_per_s;
+      found[row] = std::exp(bounded(scale * taken[row] - LOAD_STEEPNESS)) *
                    (whole_ ? std::expm1(bounded(scale * part)) : scale * part);
     }
     return found;
@@ -220,10 +220,10 @@ class Packer {
   }
 
   double cost(const std::vector<double>& taken, const Lanes& lanes, int count) const {
-    const double scale = STEEPNESS * aim(count);
+    const double scale = LOAD_STEEPNESS * aim(count);
     double total = 0;
     for (auto [row, part] : lanes.load)
-      total += std::exp(bounded(scale * taken[row] - STEEPNESS)) *
+      total += std::exp(bounded(scale * taken[row] - LOAD_STEEPNESS)) *
                std::expm1(bounded(scale * part / space_.rows()[row].gb_per_s));
     return total;
   }

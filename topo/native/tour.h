@@ -24,6 +24,7 @@ struct Tour {
 };
 
 inline constexpr int MOST_EXACT_STOPS = 16;
+inline constexpr int QUICK_STOPS = 9;  // up to these, the exact search costs little
 
 double tour_weight(const TourWeights& weights, const std::vector<int>& order);
 Tour lightest_tour(const TourWeights& weights);  // by dynamic programming, up to MOST_EXACT_STOPS

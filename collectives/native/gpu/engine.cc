@@ -15,11 +15,9 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr int kProcessorCount = 16;     // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr int kComputeCapability = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int kOverlapFrom = 9;         // the first with griddepcontrol
 constexpr int kOverlap = 6;             // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-constexpr double kPatience = 5;         // s: kernels end by themselves after the timeout
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
 constexpr unsigned kPartsBlocks =
@@ -49,7 +47,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       layout_(layout),
       timeout_s_(timeout_s),
       gpu_(device),
-      processors_(gpu_.attribute(kProcessorCount)),
+      processors_(gpu_.processors()),
       least_processors_(processors_),
       overlaps_(gpu_.attribute(kComputeCapability) >= kOverlapFrom),
       kernels_(KernelTable::of(gpu_.context())),
@@ -73,7 +71,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
 Engine::~Engine() {
   if (const cuda::Closing gpu(gpu_.context()); !gpu) return;  // what follows is gone with it
   const bool leaves = status()->abort || status()->failed;    // and so do its kernels
-  cuda::await_idle(gpu_.context(), kPatience + (leaves ? 0 : timeout_s_));
+  cuda::await_idle(gpu_.context(), cuda::kPatience + (leaves ? 0 : timeout_s_));
 }
 
 void Engine::connect(const std::vector<Lent>& lent, const std::vector<int>& processors) {
@@ -301,7 +299,7 @@ double Engine::repeat(const Operation& operation, const Choice& choice, int ahea
       check();
       put(operation, stream, choice);
     };
-    seconds = clock_.time(launch, ahead, times, replays, timeout_s_ + kPatience);
+    seconds = clock_.time(launch, ahead, times, replays, timeout_s_ + cuda::kPatience);
   });
   const std::uint64_t runs = replays ? (replays + std::uint64_t(1)) * times : times;
   count(operation, choice, ahead + runs);
@@ -349,7 +347,7 @@ void Engine::abort() { std::atomic_ref(status()->abort).store(1, std::memory_ord
 
 void Engine::synchronize(cuda::Stream stream) const {
   const cuda::Current current(gpu_.context());
-  cuda::await(gpu_.context(), stream, timeout_s_ + kPatience, "waiting for a stream");
+  cuda::await(gpu_.context(), stream, timeout_s_ + cuda::kPatience, "waiting for a stream");
   check();
 }
 
@@ -363,7 +361,7 @@ std::unique_ptr<cuda::Mark> Engine::mark(cuda::Stream stream) const {
 
 void Engine::await(const cuda::Mark& mark) const {
   const cuda::Current current(gpu_.context());
-  mark.await(timeout_s_ + kPatience);
+  mark.await(timeout_s_ + cuda::kPatience);
   check();
 }
 

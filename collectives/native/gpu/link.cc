@@ -20,9 +20,7 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr int kProcessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-constexpr double kPatience = 5;      // s: kernels end by themselves once the timeout is over
-constexpr unsigned kThreads = 512, kBlocksOfAProcessor = 2;
+constexpr unsigned kLinkThreads = 512, kBlocksOfAProcessor = 2;
 constexpr unsigned char kPoison = 0xa5;  // a byte with which no message is filled
 // How much is put on a stream at a time: in between the host checks for an abort, and slow progress
 // does not count as a timeout.
@@ -85,7 +83,7 @@ GpuLink::Side::Side(int number, std::size_t room, double timeout_s)
       destination(number, room),
       patterns(number, timeout_s),
       clock(source.context()),
-      processors(cuda::Gpu(number).attribute(kProcessorCount)),
+      processors(cuda::Gpu(number).processors()),
       kernels(source.context(), copy_fatbin(), "of copies"),
       reached(source.context(), false) {
   const cuda::Current current(context());
@@ -116,7 +114,7 @@ void GpuLink::Side::follow(Side& leader) {
 }
 
 unsigned GpuLink::Side::blocks(std::size_t size, std::size_t of_a_thread) const {
-  const std::size_t each = kThreads * of_a_thread;
+  const std::size_t each = kLinkThreads * of_a_thread;
   return std::clamp<std::size_t>((size + each - 1) / each, 1, kBlocksOfAProcessor * processors);
 }
 
@@ -197,7 +195,7 @@ double GpuLink::time(CopyMethod method, Flow flow, std::size_t size, int times) 
   double seconds = 0;
   run([&] {
     const auto messages = [&](cuda::Stream) { put(method, flow, size, times); };
-    seconds = leader.clock.time(messages, 0, 1, 0, timeout_s_ + kPatience);
+    seconds = leader.clock.time(messages, 0, 1, 0, timeout_s_ + cuda::kPatience);
   });
   return seconds;
 }
@@ -227,7 +225,7 @@ void GpuLink::put_copy(CopyMethod method, Side& by, Side& from, Side& to, std::s
   const cuda::Pointer source = from.source.pointer(), target = to.destination.pointer();
   if (method != CopyMethod::kCopyEngine) {
     constexpr std::size_t kOfAThread = 4 * 16;  // copy.cu
-    by.launch(by.copy, by.blocks(size, kOfAThread), kThreads, {&target, &source, &size});
+    by.launch(by.copy, by.blocks(size, kOfAThread), kLinkThreads, {&target, &source, &size});
     return;
   }
   const cuda::Current current(by.context());
@@ -243,7 +241,7 @@ void GpuLink::put_hand_over(CopyMethod method, Side& side, Side& peer, std::size
   const cuda::Pointer out = (stores ? peer.destination : side.source).pointer();
   const cuda::Pointer in = (stores ? side.destination : peer.source).pointer();
   const unsigned words = words_of(size);
-  const unsigned threads = std::min(kThreads, (words + 31) / 32 * 32);
+  const unsigned threads = std::min(kLinkThreads, (words + 31) / 32 * 32);
   const int asks = &side == low_.get(), number = peer.gpu;
   Base base{};
   base.status = status();
@@ -266,7 +264,7 @@ void GpuLink::begin_hand_over(CopyMethod method, std::size_t size) {
 
 void GpuLink::wait() {
   run([&] {
-    for (Side* side : {low_.get(), high_.get()}) side->clock.wait(timeout_s_ + kPatience);
+    for (Side* side : {low_.get(), high_.get()}) side->clock.wait(timeout_s_ + cuda::kPatience);
   });
 }
 

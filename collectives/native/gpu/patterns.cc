@@ -13,8 +13,9 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr std::size_t kMostBlocks = 2048;  // enough to fill a GPU; more would alternate anyway
+constexpr unsigned kPatternThreads = 256;
+constexpr std::size_t kMostPatternBlocks =
+    2048;  // enough to fill a GPU; more would alternate anyway
 constexpr cuda::Stream kDefaultStream = nullptr;  // copies from the host are in its order
 
 }  // namespace
@@ -33,13 +34,13 @@ void Patterns::launch(const char* what, const DataPattern& pattern, std::size_t 
                            dtype_name(pattern.dtype);
   const cuda::Current current(wrong_.context());
   const cuda::Function function = kernels_.function(name);
-  const auto blocks =
-      static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
+  const auto blocks = static_cast<unsigned>(
+      std::min((count + kPatternThreads - 1) / kPatternThreads, kMostPatternBlocks));
   with_data(pattern, [&](auto data, auto) {
     void* all[] = {&data, &parameters...};
-    cuda_.check(
-        cuda_.launch(function, blocks, 1, 1, kThreads, 1, 1, 0, kDefaultStream, all, nullptr),
-        "starting " + name);
+    cuda_.check(cuda_.launch(function, blocks, 1, 1, kPatternThreads, 1, 1, 0, kDefaultStream, all,
+                             nullptr),
+                "starting " + name);
   });
   cuda::await(wrong_.context(), kDefaultStream, timeout_s_, "running " + name);
 }

@@ -9,7 +9,7 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr unsigned kThreads = 512;
+constexpr unsigned kRegisteredThreads = 512;
 constexpr std::size_t kBytesOfABlock = 16 << 10;
 
 }  // namespace
@@ -39,7 +39,7 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
   const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
   const std::size_t fitting = std::clamp<std::size_t>(bytes / kBytesOfABlock, 1, most);
   const unsigned blocks = choice.blocks ? std::min(choice.blocks, most) : unsigned(fitting);
-  launch(operation, Way::kRegistered, blocks, kThreads, stream, &arguments);
+  launch(operation, Way::kRegistered, blocks, kRegisteredThreads, stream, &arguments);
 }
 
 // There is a barrier before, when all destinations may be written, and after. A failed barrier does
@@ -53,7 +53,7 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   RegisteredArguments transfers{}, barrier = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), transfers);
   barrier.symmetric = true;
-  launch(operation, Way::kRegistered, 1, kThreads, stream, &barrier);
+  launch(operation, Way::kRegistered, 1, kRegisteredThreads, stream, &barrier);
   const auto copy = [&](void* to, const void* from, std::size_t count, cuda::Stream on) {
     cuda_.check(cuda_.memory_copy(reinterpret_cast<cuda::Pointer>(to),
                                   reinterpret_cast<cuda::Pointer>(from),
@@ -71,7 +71,7 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   }
   if (transfers.own) copy(transfers.result, transfers.own, transfers.reduce_count, stream);
   copying->join(stream);
-  launch(operation, Way::kRegistered, 1, kThreads, stream, &barrier);
+  launch(operation, Way::kRegistered, 1, kRegisteredThreads, stream, &barrier);
 }
 
 }  // namespace railgauge::gpu

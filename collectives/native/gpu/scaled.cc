@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kScaledBytes = 4 << 20;
 constexpr std::size_t kAligned = 128;  // bytes: parts begin there, so that vectors stay aligned
-constexpr unsigned kThreads = 512, kMostBlocksOfScale = 32;
+constexpr unsigned kScaleThreads = 512, kMostBlocksOfScale = 32;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void Engine::run_scaled(const Operation& operation, double factor, cuda::Stream 
         void* parameters[] = {&to, &from, &piece.count, &factor};
         const unsigned blocks =
             std::min({kMostBlocksOfScale, layout_.blocks, unsigned(least_processors_)});
-        launch(kernels_->scale(operation.dtype), blocks, kThreads, stream, parameters,
+        launch(kernels_->scale(operation.dtype), blocks, kScaleThreads, stream, parameters,
                "multiplying elements");
       }
       const Choice choice = choices_.due(piece);

@@ -11,7 +11,7 @@ namespace railgauge::gpu {
 namespace {
 
 constexpr std::uint32_t kMostParts = 32;  // blocks; the other multiprocessors compute meanwhile
-constexpr unsigned kThreads = 512;
+constexpr unsigned kMessageThreads = 512;
 
 // What a rank sends to itself, with the receives that take it: the first of the tag.
 std::vector<std::pair<GpuMessage, GpuMessage>> to_itself(const std::vector<GpuMessage>& messages,
@@ -82,7 +82,7 @@ void Engine::launch_messages(const MessageBatch& batch, cuda::Stream stream) {
         buffers_.in(peer), buffers_.out(peer), peer, queue.front().sends, begin, end};
   }
   void* parameters[] = {&arguments};
-  launch(kernels_->messages(), blocks, kThreads, stream, parameters, "sends and receives");
+  launch(kernels_->messages(), blocks, kMessageThreads, stream, parameters, "sends and receives");
 }
 
 }  // namespace railgauge::gpu

@@ -14,8 +14,9 @@
 namespace railgauge::nccl_plugin {
 namespace {
 
-constexpr std::size_t kMostBytes = 32 << 20;  // 1024 sizes with 40 settings of 9 turns have 18 MiB
-constexpr std::uint64_t kMostChannels = 64;   // MAXCHANNELS of all releases
+constexpr std::size_t kMostTableBytes =
+    32 << 20;                                // 1024 sizes with 40 settings of 9 turns have 18 MiB
+constexpr std::uint64_t kMostChannels = 64;  // MAXCHANNELS of all releases
 
 struct NumberedName {
   const char* name;
@@ -84,7 +85,7 @@ const char* Tuning::load(const char* file, ChannelLimits limits) {
   const char* why = nullptr;
   if (fstat(fd, &about) || !S_ISREG(about.st_mode))
     why = "it is not a file";
-  else if (static_cast<std::size_t>(about.st_size) > kMostBytes)
+  else if (static_cast<std::size_t>(about.st_size) > kMostTableBytes)
     why = "it is larger than 32 MiB";
   const std::size_t bytes = why ? 0 : about.st_size;
   char* text = static_cast<char*>(malloc(bytes + 1));

@@ -10,7 +10,6 @@ namespace railgauge::cuda {
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
-constexpr Result kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
 
 template <class Member>
 void resolve(void* library, const char* symbol, Member& member) {

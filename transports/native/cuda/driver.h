@@ -12,6 +12,7 @@
 namespace railgauge::cuda {
 
 using Result = int;
+inline constexpr Result kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
 using Device = int;
 using Pointer = unsigned long long;
 using Context = struct CUctx_st*;

@@ -8,11 +8,7 @@
 
 namespace railgauge::cuda {
 
-namespace {
-
-constexpr Result kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
-
-}  // namespace
+namespace {}  // namespace
 
 int count() {
   const Driver& cuda = Driver::get();

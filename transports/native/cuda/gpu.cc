@@ -7,6 +7,8 @@ namespace railgauge::cuda {
 
 namespace {
 
+constexpr int kProcessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+
 std::string name_of(int number) { return "GPU " + std::to_string(number); }
 
 Device device_of(int number) {
@@ -32,5 +34,7 @@ int Gpu::attribute(int which) const {
   Driver::get().check(Driver::get().device_attribute(&value, which, device_), "asking a GPU");
   return value;
 }
+
+int Gpu::processors() const { return attribute(kProcessorCount); }
 
 }  // namespace railgauge::cuda

@@ -22,6 +22,8 @@ class Gpu {
   Context context() const { return context_; }
   // One of CU_DEVICE_ATTRIBUTE_*.
   int attribute(int which) const;
+  // How many multiprocessors it has.
+  int processors() const;
 
  private:
   Device device_ = 0;

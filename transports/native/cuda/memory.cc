@@ -7,7 +7,7 @@ namespace railgauge::cuda {
 
 namespace {
 
-constexpr double kPatience = 60;           // s: to set memory takes milliseconds
+constexpr double kSetPatience = 60;        // s: to set memory takes milliseconds
 constexpr unsigned kEnablePeerAccess = 1;  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 
 }  // namespace
@@ -62,7 +62,7 @@ void Memory::set(std::uint8_t value, std::size_t size) {
   const Current current(context());
   const Driver& cuda = Driver::get();
   cuda.check(cuda.memory_set(pointer_, value, size), "setting memory of a GPU");
-  await(context(), Stream(nullptr), kPatience, "setting memory of a GPU");
+  await(context(), Stream(nullptr), kSetPatience, "setting memory of a GPU");
 }
 
 void Memory::check_size(std::size_t size) const {

@@ -10,6 +10,8 @@
 
 namespace railgauge::cuda {
 
+inline constexpr double kPatience = 5;  // s: kernels end by themselves after their timeout
+
 // Whether a GPU did not finish in time, and still has not; with drivers before CUDA 12.5, which
 // cannot query all streams, whether it ever did not.
 bool hangs(Context context) noexcept;

@@ -14,7 +14,7 @@ namespace railgauge::socket {
 namespace {
 
 // How long the thread sleeps before it polls by itself; an event wakes it at once.
-constexpr int kNapMs = 100;
+constexpr int kHelperNapMs = 100;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void Helper::run() {
     if (move_all()) continue;
     asleep_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!move_all() && !aborted_ && !may_end()) pump_.look(kNapMs);
+    if (!move_all() && !aborted_ && !may_end()) pump_.look(kHelperNapMs);
     asleep_.store(false, std::memory_order_relaxed);
   }
 }
