@@ -24,13 +24,13 @@
 
 namespace railgauge::cuda {
 
-inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100,
-                        kInvalidDevice = 101, kInvalidContext = 201, kPeerUnsupported = 217,
-                        kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
-                        kPeerAlreadyEnabled = 704, kAlreadyRegistered = 712, kNotRegistered = 713,
-                        kNotSupported = 801, kCaptureUnsupported = 900, kCaptureMerge = 902,
-                        kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
-                        kCaptureImplicit = 906, kCapturedEvent = 907;
+inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidDevice = 101,
+                        kInvalidContext = 201, kPeerUnsupported = 217, kInvalidHandle = 400,
+                        kNotFound = 500, kNotReady = 600, kPeerAlreadyEnabled = 704,
+                        kAlreadyRegistered = 712, kNotRegistered = 713, kNotSupported = 801,
+                        kCaptureUnsupported = 900, kCaptureMerge = 902, kCaptureUnmatched = 903,
+                        kCaptureUnjoined = 904, kCaptureIsolation = 905, kCaptureImplicit = 906,
+                        kCapturedEvent = 907;
 inline constexpr Result kHang = -1, kCorrupt = -2, kLate = -3;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;
