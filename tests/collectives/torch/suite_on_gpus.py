@@ -128,7 +128,10 @@ def rank_main(backend, rank, size, folder):
                     timeout=tests.timedelta(seconds=GROUP_S),
                 )
             torch.manual_seed(0)  # where forks of one process have what it had
-            getattr(case, name)()
+            test = getattr(case, name)
+            if getattr(test, "__unittest_skip__", False):  # what unittest itself would ask
+                raise unittest.SkipTest(test.__unittest_skip_why__)
+            test()
             torch.cuda.synchronize()
         except (SystemExit, unittest.SkipTest) as skipped:
             outcome, why = "skip", str(skipped)
