@@ -22,6 +22,7 @@ from railgauge.collectives.torch.host import HostOperations
 from railgauge.collectives.torch.job import TorchJob
 from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
 from railgauge.collectives.torch.other_backend import devices_of, other_backend
+from railgauge.collectives.torch.profile import is_profiling, profiled
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.store import store_of
 from railgauge.collectives.torch.tensors import moved
@@ -285,7 +286,10 @@ class TorchGroup(BASE):  # type: ignore[misc]
 
     def _keep(self, start: Callable[..., Any], call: TorchCall, *args: Any) -> Any:
         try:
-            work = start(call, *args)
+            if is_profiling():
+                work = profiled(f"{NAME}:{call.label}", call.is_async, start, call, *args)
+            else:
+                work = start(call, *args)
         except dist.DistBackendError:
             if self._ends:
                 self._ends.job.write_record()
