@@ -11,10 +11,10 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
-from torch._C._distributed_c10d import Work as WorkOfTorch
 from torch.distributed import DistBackendError
 
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
+from railgauge.collectives.torch.work import PythonWork
 from railgauge.topo.errors import Error, UsageError
 
 NOTHING = contextlib.nullcontext()
@@ -28,7 +28,7 @@ def current_handle(device: int) -> tuple[int, int, int]:
     return handle
 
 
-class CudaWork(WorkOfTorch):  # type: ignore[misc]
+class CudaWork(PythonWork):
     """An operation on a stream: waiting for it makes the current stream wait, not the program."""
 
     _stream: Any = None
@@ -47,6 +47,7 @@ class CudaWork(WorkOfTorch):  # type: ignore[misc]
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Let the current stream wait for it."""
+        self.kept_in = None
         torch.cuda.current_stream(self._on_stream().device).wait_event(self._event)
         return True
 

@@ -5,6 +5,7 @@ From 2.15 on, torch makes the process group, of a back end for each device, whic
 implements the process group, with all of its devices.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from railgauge.collectives.torch.host import HostOperations
 from railgauge.collectives.torch.job import TorchJob
 from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
 from railgauge.collectives.torch.other_backend import devices_of, other_backend
+from railgauge.collectives.torch.profile import is_profiling, profiled
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.store import store_of
 from railgauge.collectives.torch.tensors import moved
@@ -29,6 +31,8 @@ from railgauge.topo.errors import AbortedError, Error, UsageError
 
 NAME = "railgauge"
 DEVICES = ("cpu", "cuda")
+DROPPED = 8
+"""How many works are kept that the program dropped without waiting for them: DDP's join waits for the last but one."""
 IS_BACKEND = torch.__version__ >= (2, 15)
 BASE: Any = c10d.Backend if IS_BACKEND else dist.ProcessGroup
 
@@ -65,6 +69,7 @@ class TorchGroup(BASE):  # type: ignore[misc]
         """By operation: errors with this group's name."""
         self._count = 0
         self._together: list[Any] | None = None
+        self._dropped: deque[Any] = deque(maxlen=DROPPED)
         self._part_of_gpus = join_gpus
         self._recorded = job.record.group(members) if job.record else None
         with TorchErrors(f"rank {communicator.rank}"):
@@ -152,6 +157,7 @@ class TorchGroup(BASE):  # type: ignore[misc]
         if ends is None:
             return
         self._places.clear()
+        self._dropped.clear()
         ends.cuda.close(error)
         ends.host.close()
         for other in filter(None, self._others.values()):
@@ -278,15 +284,20 @@ class TorchGroup(BASE):  # type: ignore[misc]
             call.entry = record.enter(self._recorded, label, *sides, timeout_s=timeout_s)
         return call
 
-    def _keep(self, start: Callable[..., Any], *args: Any) -> Any:
+    def _keep(self, start: Callable[..., Any], call: TorchCall, *args: Any) -> Any:
         try:
-            work = start(*args)
+            if is_profiling():
+                work = profiled(f"{NAME}:{call.label}", call.is_async, start, call, *args)
+            else:
+                work = start(call, *args)
         except dist.DistBackendError:
             if self._ends:
                 self._ends.job.write_record()
             raise
         if self._together is not None:
             self._together.append(work)
+        elif call.is_async:
+            work.kept_in = self._dropped
         return work
 
     def _open(self, label: str) -> Ends:

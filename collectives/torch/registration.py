@@ -5,9 +5,12 @@ from typing import Any
 
 import torch.distributed as dist
 
+from railgauge.collectives.torch.cuda import CudaWork, CudaWorkOnCallersStream
 from railgauge.collectives.torch.group import DEVICES, NAME, TorchGroup, end_of
 from railgauge.collectives.torch.job import TorchJob
 from railgauge.collectives.torch.store import store_of
+from railgauge.collectives.torch.uncompiled import leave_uncompiled
+from railgauge.collectives.torch.work import PythonWork, TorchWork, WorksTogether
 
 
 def make_group(options: Any, backend_options: Any) -> TorchGroup:
@@ -37,4 +40,5 @@ def named(group: TorchGroup, options: Any) -> TorchGroup:
 def register() -> None:
     """Tell torch of it; a second time has no effect."""
     if NAME.upper() not in dist.Backend._plugins:
+        leave_uncompiled(TorchGroup, PythonWork, TorchWork, CudaWork, CudaWorkOnCallersStream, WorksTogether)
         dist.Backend.register_backend(NAME, make_group, extended_api=True, devices=list(DEVICES))

@@ -2,6 +2,7 @@
 """What torch's calls return: a handle to wait for, with a future."""
 
 import contextlib
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from datetime import timedelta
@@ -21,7 +22,20 @@ class Pending(Protocol):
         """Wait until it has ended; raises its error, or WaitTimeoutError after `timeout` seconds."""
 
 
-class TorchWork(WorkOfTorch):  # type: ignore[misc]
+class PythonWork(WorkOfTorch):  # type: ignore[misc]
+    """A work of ours. Of one that its program drops, torch may keep the part in C++, and wait for it later, as DDP's
+    join does; without the part in Python it would wait for ever.
+    """
+
+    kept_in: "deque[Any] | None" = None
+    """Where it goes when it is dropped; None: nothing is waited for any more."""
+
+    def __del__(self) -> None:
+        if self.kept_in is not None:
+            self.kept_in.append(self)
+
+
+class TorchWork(PythonWork):
     """An operation on CPU tensors. `wait` raises DistBackendError if it failed."""
 
     def __init__(
@@ -42,6 +56,7 @@ class TorchWork(WorkOfTorch):  # type: ignore[misc]
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it has ended, for `timeout` at most; without one, or with 0, for the group's."""
         limit = timeout.total_seconds() if timeout else 0
+        self.kept_in = None
         try:
             self._wait(limit if limit > 0 else None)
         except Exception as error:
@@ -82,7 +97,7 @@ class TorchWork(WorkOfTorch):  # type: ignore[misc]
         """A future with `result()`."""
         if self._future is None:
             self._future = torch.futures.Future()
-            if self._waiters is None or self._pending is None:
+            if self._waiters is None or self.is_completed():
                 self._fulfil(self._future)
             else:  # callbacks of the future may call operations, which must not wait for the thread that runs them
                 self._waiters.submit(self._fulfil, self._future)

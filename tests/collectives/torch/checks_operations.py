@@ -204,6 +204,14 @@ def check_coalesced_calls(place):
     assert [one[0][0].item() for one in outputs] == list(map(float, range(place.ranks)))
 
 
+def check_calls_are_events_of_the_profiler(place):
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        dist.all_reduce(torch.ones(1))
+        dist.broadcast(torch.ones(1), 0, async_op=True).wait()
+    events = [(one.name, one.is_async) for one in profile.events() if one.name.startswith("railgauge:")]
+    assert events == [("railgauge:all_reduce", False), ("railgauge:broadcast", True)]
+
+
 def check_functional_collectives(place):
     world, n = dist.group.WORLD, place.ranks
     assert functional.all_reduce(torch.ones(2), "sum", world).tolist() == [n, n]

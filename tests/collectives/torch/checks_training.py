@@ -136,6 +136,23 @@ def check_dtensor(place):
     assert torch.equal(sharded.redistribute(placements=[Replicate()]).to_local(), want)
 
 
+def check_ddp_with_fewer_steps_on_one_rank(place):
+    """DDP waits in C++ for a work that its own Python code has dropped."""
+    parallel = DistributedDataParallel(nn.Linear(WIDTH, 1, bias=False))
+    with parallel.join(divide_by_initial_world_size=False):
+        for _ in range(1 + place.rank):
+            parallel.zero_grad()
+            parallel(torch.full((1, WIDTH), 3.0)).sum().backward()
+            assert parallel.module.weight.grad.tolist() == [[3.0] * WIDTH]
+
+
+def check_compiled_ddp(place):
+    model, reference = models()
+    parallel = torch.compile(DistributedDataParallel(model), backend="eager")
+    train(parallel, sgd(parallel.parameters()), reference, place)
+    agree(model, reference)
+
+
 def check_compile(place):
     def step(t):
         return functional.all_reduce(t, "sum", dist.group.WORLD) + 1

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's tests of distributed back ends on GPUs, as they run for NCCL (suite.py is for CPUs):
 
-    python -m tests.collectives.torch.suite_on_gpus BACKEND WORLD_SIZE SECONDS
+    python -m tests.collectives.torch.suite_on_gpus BACKEND WORLD_SIZE SECONDS [RESULTS]
 
-prints a JSON line for each test, as suite.py. A group of ranks runs one test after another, since making contexts of
-CUDA takes longer than most tests. After a failure, or SILENT_S without a result, the next group goes on with the rest;
-it was started beforehand and waits. After SECONDS no further test is begun.
+prints a JSON line for each test, as suite.py; RESULTS is such lines of another back end, and what passes there is not
+run. A group of ranks runs one test after another, since making contexts of CUDA takes longer than most tests. After a
+failure, or SILENT_S without a result, the next group goes on with the rest; it was started beforehand and waits. After
+SECONDS no further test is begun, and it fails.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ import unittest
 from pathlib import Path
 
 from tests.collectives.torch.suite import load
+from tests.collectives.torch.suite_verdict import outcomes
 
 START_S, SILENT_S = 100, 30
 """Without a result for so long a test hangs; the first has torch and its tests to import."""
@@ -126,7 +128,10 @@ def rank_main(backend, rank, size, folder):
                     timeout=tests.timedelta(seconds=GROUP_S),
                 )
             torch.manual_seed(0)  # where forks of one process have what it had
-            getattr(case, name)()
+            test = getattr(case, name)
+            if getattr(test, "__unittest_skip__", False):  # what unittest itself would ask
+                raise unittest.SkipTest(test.__unittest_skip_why__)
+            test()
             torch.cuda.synchronize()
         except (SystemExit, unittest.SkipTest) as skipped:
             outcome, why = "skip", str(skipped)
@@ -141,23 +146,30 @@ def say(test, outcome, why=""):
     print(json.dumps({"test": test, "outcome": outcome, "why": why[-3000:]}), flush=True)
 
 
-def main(backend, size, seconds):
+def main(backend, size, seconds, other=None):
     command = [sys.executable, "-m", "tests.collectives.torch.suite_on_gpus", "--rank", backend]
-    for name, outcome, why in results(command, int(size), float(seconds)):
+    passed = [name for name, outcome in outcomes(Path(other)).items() if outcome == "pass"] if other else []
+    for name, outcome, why in results(command, int(size), float(seconds), passed):
+        if outcome == "end":
+            return
         say(name, outcome, why)
+    sys.exit(f"suite_on_gpus: {backend}: not all tests were run within {seconds} s")
 
 
-def results(command, size, seconds):
-    """Each test's name, outcome and reason, by one group of ranks after another."""
+def results(command, size, seconds, passed=()):
+    """Each test's name, outcome and reason, by one group of ranks after another, but for tests that passed elsewhere.
+    The last is `end`, if the time was enough for all.
+    """
     until = time.monotonic() + seconds
-    done, outcome = set(), ""
+    done, outcome = set(passed), ""
     current, following = Ranks(command, size), Ranks(command, size)
     try:
         while outcome != "end" and time.monotonic() < until:
             for name, outcome, why in current.run(done, until):
                 done.add(name)
-                if name:
-                    yield name, outcome if time.monotonic() < until else "not run", why
+                if name or outcome == "end":
+                    in_time = outcome == "end" or time.monotonic() < until
+                    yield name, outcome if in_time else "not run", why
             current.end()
             current, following = following, Ranks(command, size)
     finally:

@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.cli.command import clean_environment
+from tests.collectives.torch import suite_on_gpus
 from tests.collectives.torch.suite_on_gpus import results
 from tests.patience import HANGS_AFTER_S
 
@@ -26,11 +28,34 @@ say("", "end")
 
 
 def test_after_a_failure_the_next_ranks_go_on():
-    found = sorted(results([sys.executable, "-c", RANK], 2, HANGS_AFTER_S))  # a test waits for its slowest rank
+    *found, end = results([sys.executable, "-c", RANK], 2, HANGS_AFTER_S)
+    found.sort()  # a test waits for its slowest rank
     assert [(name, outcome) for name, outcome, _ in found] == [
         *(("test_a", "pass"), ("test_b", "fail"), ("test_c", "fail"), ("test_d", "skip")),
     ]
     assert found[2][2] == "a rank ended with 9"
+    assert end[:2] == ("", "end")
+
+
+def test_what_passed_elsewhere_is_not_run():
+    found = results([sys.executable, "-c", RANK], 2, HANGS_AFTER_S, ["test_b", "test_c"])
+    assert [one[:2] for one in found] == [("test_a", "pass"), ("test_d", "skip"), ("", "end")]
+
+
+def test_without_time_for_all_it_fails(tmp_path, monkeypatch, capsys):
+    other = tmp_path / "results"
+    other.write_text('{"test": "test_a", "outcome": "pass"}\n{"test": "test_b", "outcome": "fail"}\n')
+    asked = []
+
+    def none(command, size, seconds, passed):
+        asked.append(passed)
+        yield "test_b", "not run", ""
+
+    monkeypatch.setattr(suite_on_gpus, "results", none)
+    with pytest.raises(SystemExit, match="nccl: not all tests were run within 5 s"):
+        suite_on_gpus.main("nccl", "2", "5", other)
+    assert asked == [["test_a"]]
+    assert '"test_b"' in capsys.readouterr().out
 
 
 def test_the_script_says_why_it_does_not_run(tmp_path):
