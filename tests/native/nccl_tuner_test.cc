@@ -217,17 +217,19 @@ void what_is_faster_is_chosen(int api) {
   });
 }
 
-void the_nearest_size_counts_within_twice_and_half_of_it(int api) {
+void the_nearest_size_counts_half_the_way_to_the_next_of_sizes_that_double(int api) {
   const Nccl nccl(api);
   with_table(kTable, [&] {
     void* context = nccl.init();
     const auto is_chosen = [&](std::size_t bytes) {
       return nccl.chosen(context, bytes) != kUntouched;
     };
-    for (const std::size_t bytes : {kMib, 4 * kMib, 3 * kMib + 1, 32 * kMib, 128 * kMib})
+    for (const std::size_t bytes :
+         {std::size_t{1482911}, std::size_t{2965820}, std::size_t{47453133}, std::size_t{94906265}})
       REQUIRE(is_chosen(bytes));
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kMib - 1, 4 * kMib + 1,
-                                    32 * kMib - 1, 128 * kMib + 1, ~std::size_t{0}})
+    for (const std::size_t bytes :
+         {std::size_t{0}, std::size_t{1}, kMib, std::size_t{1482910}, std::size_t{2965821},
+          4 * kMib, std::size_t{47453132}, std::size_t{94906266}, ~std::size_t{0}})
       REQUIRE(!is_chosen(bytes));
   });
   with_table(with("67108864", "4194304"), [&] {  // between two that are near, the nearer by ratio
@@ -441,7 +443,7 @@ int main(int count, char** arguments) {
   if (is_cost) print_cost();
   for (int api = 2; api <= 6 && !is_cost; ++api) {
     what_is_faster_is_chosen(api);
-    the_nearest_size_counts_within_twice_and_half_of_it(api);
+    the_nearest_size_counts_half_the_way_to_the_next_of_sizes_that_double(api);
     what_nccl_cannot_use_stays_so(api);
     what_a_rank_has_registered_decides_nothing(api);
     more_channels_are_used_where_the_job_has_them(api);

@@ -201,7 +201,7 @@ TunedChoice Tuning::at(std::size_t bytes) const {
   const double above = first < sizes ? static_cast<double>(rows_[first].bytes) : 0;
   const bool is_below = below && (!above || wanted / below <= above / wanted);
   const double ratio = is_below ? wanted / below : above / wanted;
-  if ((!below && !above) || !bytes || ratio > 2) return {};
+  if ((!below && !above) || !bytes || ratio * ratio > 2) return {};
   return rows_[is_below ? first - 1 : first].choice;
 }
 

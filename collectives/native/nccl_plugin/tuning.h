@@ -26,8 +26,9 @@ class Tuning {
   // Null, or why there is no table, for a message.
   const char* load(const char* path, ChannelLimits limits);
 
-  // Of the nearest size that was measured, by ratio, and at most twice or half of it. By the bytes
-  // alone, so that all ranks choose the same.
+  // Of the nearest size that was measured, by ratio, and at most the square root of two from it:
+  // half the way to the next of sizes that double. By the bytes alone, so that all ranks choose the
+  // same.
   TunedChoice at(std::size_t bytes) const;
 
   // Sizes where NCCL does not choose itself.
