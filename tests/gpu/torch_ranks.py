@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.gpu.torch_ranks FOLDER`: three ranks of torch on simulated GPUs, of which rank 1 is killed (-9) between
-all_reduces. Prints the others' errors. torch is one for CPUs; ranks are forks of this process, which has imported it.
+"""`python -m tests.gpu.torch_ranks FOLDER`: three ranks of torch on simulated GPUs, of which rank 1 is killed (-9)
+between all_reduces. Prints the others' errors. torch is one for CPUs; ranks are forks of this process.
 """
 
 import os
