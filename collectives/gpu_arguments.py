@@ -2,27 +2,15 @@
 """Whether the arrays of a call fit its collective."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from railgauge._native import collectives as native
 from railgauge.collectives.collectives import Operator
 from railgauge.collectives.cuda_array import CudaArray, ElementKind
 from railgauge.collectives.dtype import Bitwise, PreMulSum, Redop
 from railgauge.collectives.operation import IN_PLACE, REDUCING, extent
-from railgauge.topo.errors import RunError, UsageError
+from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
 
 OF_BOOLS = {Redop.SUM: Redop.MAX, Redop.PROD: Redop.MIN}
-
-
-def run_at_once(
-    engine: native.GpuEngine, collective: int, source: Any, destination: Any, op: Operator, root: int
-) -> bool:
-    """Run it where the native engine itself reads the arrays and finds nothing wrong; whether it did."""
-    try:
-        return engine.call(collective, source, destination, op, root)  # type: ignore[arg-type]
-    except (TypeError, RunError):  # the longer path reports it
-        return False
 
 
 def reduction_of(what: Collective, op: Operator, kind: ElementKind) -> int:

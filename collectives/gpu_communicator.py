@@ -15,7 +15,7 @@ from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stre
 from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
-from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of, run_at_once
+from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of
 from railgauge.collectives.gpu_blocks import BlockLimits, block_limits, of_all
 from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
@@ -209,6 +209,17 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         where = GpuRanks(ranks=self.size, gb_per_s=min(between, default=0.0))
         return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
 
+    def put_at_once(self, collective: int, source: Any, destination: Any, op: Operator, root: int) -> bool:
+        """Put a collective (its number) on its arrays' stream, where the native engine itself reads them and finds
+        nothing wrong; whether it did.
+        """
+        if self._allowed or self._job.failure:
+            return False
+        try:
+            return self._engine.call(collective, source, destination, op, root)  # type: ignore[arg-type]
+        except (TypeError, RunError):  # the longer path reports it
+            return False
+
     def synchronize(self, stream: int = 0) -> None:
         """Wait until this rank's operations on a stream (CUDA's handle) are done.
 
@@ -328,8 +339,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._proxies.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: Operator, root: int, async_op: bool) -> Any:
-        at_once = not (self._allowed or self._job.failure)
-        if at_once and run_at_once(self._engine, collective, source, destination, op, root):
+        if self.put_at_once(collective, source, destination, op, root):
             return self._put_work(destination, current_stream(source)) if async_op else destination
         what = COLLECTIVES[collective]
         from_, to = (NOWHERE if array is None else cuda_array(array, self.device) for array in (source, destination))

@@ -14,6 +14,7 @@ import torch
 from torch.distributed import DistBackendError
 
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
+from railgauge.collectives.torch.operations import Engine
 from railgauge.collectives.torch.work import PythonWork
 from railgauge.topo.errors import Error, UsageError
 
@@ -127,6 +128,8 @@ class CudaOperations:
         self._joined: JoinedGpus | None = None
         self._device: Any = None
         self._side: Any = None
+        self._ready: Any = None
+        """Of the caller's stream, after which the group's begins the call under way; one event for all calls."""
         self._messages: list[tuple[TorchCall, TorchMessage, Any, CudaWork]] = []
         """Sends and receives that are not on the stream yet, each with the event after which its tensor is ready."""
 
@@ -142,6 +145,14 @@ class CudaOperations:
             raise UsageError(f"a tensor on {device}: this rank's GPU in the group is {self._device}")
         return self._joined.communicator
 
+    def start_as_is(self, asked: Engine | None) -> CudaWork | None:
+        """Put a collective on the current stream, where its tensors need no preparation; None: they do."""
+        if asked is None or self._messages or self._joined is None or not self._joined.communicator.put_at_once(*asked):
+            return None
+        work = CudaWorkOnCallersStream([asked[2]])
+        work.handle = current_handle(self._device.index)
+        return work
+
     def preparing(self, device: Any, *, is_async: bool) -> contextlib.AbstractContextManager[Any]:
         """Prepare and start an operation on its stream, so that what it allocates is freed in that stream's order."""
         if self._messages:
@@ -149,7 +160,8 @@ class CudaOperations:
         if not is_async:
             return NOTHING
         side = self._side_stream(device)
-        side.wait_stream(torch.cuda.current_stream(device))
+        self._ready.record(torch.cuda.current_stream(device))
+        side.wait_event(self._ready)
         using: contextlib.AbstractContextManager[Any] = torch.cuda.stream(side)
         return using
 
@@ -224,7 +236,8 @@ class CudaOperations:
         return self._joined and self._joined.communicator
 
     def _side_stream(self, device: Any) -> Any:
-        self._side = self._side or torch.cuda.Stream(device)
+        if self._side is None:
+            self._side, self._ready = torch.cuda.Stream(device), torch.cuda.Event()
         return self._side
 
 

@@ -20,12 +20,19 @@ from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.host import HostOperations
 from railgauge.collectives.torch.job import TorchJob
-from railgauge.collectives.torch.operations import OPERATIONS, OTHER_SPELLINGS, Position, TorchOperation, TorchRow
+from railgauge.collectives.torch.operations import (
+    OPERATIONS,
+    OTHER_SPELLINGS,
+    Engine,
+    Position,
+    TorchOperation,
+    TorchRow,
+)
 from railgauge.collectives.torch.other_backend import devices_of, other_backend
 from railgauge.collectives.torch.profile import is_profiling, profiled
 from railgauge.collectives.torch.result_check import ResultCheck
 from railgauge.collectives.torch.store import store_of
-from railgauge.collectives.torch.tensors import moved
+from railgauge.collectives.torch.tensors import device_of, moved
 from railgauge.collectives.torch.work import WorksTogether
 from railgauge.topo.errors import AbortedError, Error, UsageError
 
@@ -244,12 +251,14 @@ class TorchGroup(BASE):  # type: ignore[misc]
         elif args and args[-1] is None and opts is None:
             args = args[:-1]
         opts = opts or row.options()
-        device = _device_of(args)
+        is_async = self._is_async(opts)
+        if row.as_is and not is_async and (work := self._run_as_is(row.as_is, *args, opts)):
+            return work
+        device = device_of(args)
         other, place = self._places.get(device) or self._place(device, row.label)
         if other:
             return getattr(other, name)(*args, opts)
         result = args[0] if isinstance(args[0], list) else [args[0]]
-        is_async = self._is_async(opts)
         with place.preparing(device, is_async=is_async):
             try:
                 operation = row.prepare(self._at, *args, opts)
@@ -257,11 +266,20 @@ class TorchGroup(BASE):  # type: ignore[misc]
                 raise self._errors(row.label).of(error) from error
             return self._keep(place.start, self._call(row.label, operation, result, opts, is_async=is_async))
 
+    def _run_as_is(self, as_is: Callable[..., Engine | None], *args: Any) -> Any:
+        """The work of a call on a GPU whose tensors need no preparation; None: they do, or the call is to be noted."""
+        ends = self._ends
+        if ends is None or ends.cuda.communicator is None or self._recorded or is_profiling():
+            return None
+        if work := ends.cuda.start_as_is(as_is(*args)):
+            self._count += 1
+        return work
+
     def _is_async(self, opts: Any) -> bool:
         return self._together is not None or getattr(opts, "asyncOp", True)
 
     def _transfer(self, name: str, label: str, tensors: list[Any], peer: int | None, tag: int) -> Any:
-        other, place = self._place(_device_of((tensors,)), label)
+        other, place = self._place(device_of((tensors,)), label)
         if other:
             return getattr(other, name)(tensors, *(one for one in (peer, tag) if one is not None))
         with self._errors(label):
@@ -356,16 +374,6 @@ def end_of(group: Any) -> TorchGroup | None:
         return group
     ends = (group._get_backend(device) for device in group._device_types) if IS_BACKEND else ()
     return next((end for end in ends if isinstance(end, TorchGroup)), None)
-
-
-def _device_of(args: Sequence[Any]) -> Any:
-    """The device of the first tensor in a call's arguments."""
-    for one in args:
-        while isinstance(one, (list, tuple)) and one:
-            one = one[0]
-        if isinstance(one, torch.Tensor):
-            return one.device
-    raise ValueError("railgauge: a call without a tensor")
 
 
 def _method(name: str, row: TorchRow) -> Callable[..., Any]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch._C import _distributed_c10d as c10d
 
-from railgauge.collectives.collectives import Collectives
-from railgauge.collectives.torch.tensors import moved, operator, reduced
+from railgauge.collectives.collectives import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, SUM, Collectives
+from railgauge.collectives.torch.tensors import OPERATORS, moved, operator, reduced
 from railgauge.topo.errors import UsageError
 
 
@@ -230,27 +230,55 @@ def _by_rank(at: Position, outputs: Sequence[Sequence[Any]], inputs: Sequence[An
     return _each(all_gather)(at, list(zip(*outputs, strict=True)), inputs, opts)
 
 
+Engine = tuple[int, Any, Any, Any, int]
+"""A call as the engine itself takes it: its number of the collective, source, destination, operator and root."""
+
+
+def _all_reduce_as_is(tensors: Sequence[Any], opts: Any) -> Engine | None:
+    return (ALL_REDUCE, tensors[0], tensors[0], _known(opts.reduceOp), 0) if len(tensors) == 1 else None
+
+
+def _broadcast_as_is(tensors: Sequence[Any], opts: Any) -> Engine | None:
+    return (BROADCAST, tensors[0], tensors[0], SUM, opts.rootRank) if len(tensors) == 1 else None
+
+
+def _all_gather_as_is(output: Any, input: Any, opts: Any) -> Engine:
+    return ALL_GATHER, input, output, SUM, 0
+
+
+def _reduce_scatter_as_is(output: Any, input: Any, opts: Any) -> Engine:
+    return REDUCE_SCATTER, input, output, _known(opts.reduceOp), 0
+
+
+def _known(op: Any) -> Any:
+    return OPERATORS.get(getattr(op, "op", op).value)
+
+
 class TorchRow(NamedTuple):
     """An operation of torch's ProcessGroup: how it is prepared, its options, and its name in messages and records."""
 
     prepare: Prepare
     options: Any
     label: str
+    as_is: Callable[..., Engine | None] | None = None
+    """As the engine takes it, whose native code reads the tensors; it refuses those that have to be prepared."""
 
 
 OPERATIONS = {
-    "allreduce": TorchRow(_each(all_reduce), c10d.AllreduceOptions, "all_reduce"),
+    "allreduce": TorchRow(_each(all_reduce), c10d.AllreduceOptions, "all_reduce", _all_reduce_as_is),
     "allreduce_coalesced": TorchRow(_each(all_reduce), c10d.AllreduceCoalescedOptions, "allreduce_coalesced"),
     "reduce": TorchRow(_each(reduce), c10d.ReduceOptions, "reduce"),
-    "broadcast": TorchRow(_each(broadcast), c10d.BroadcastOptions, "broadcast"),
+    "broadcast": TorchRow(_each(broadcast), c10d.BroadcastOptions, "broadcast", _broadcast_as_is),
     "allgather": TorchRow(_each(all_gather), c10d.AllgatherOptions, "all_gather"),
     "allgather_coalesced": TorchRow(_by_rank, c10d.AllgatherOptions, "all_gather"),
-    "all_gather_single": TorchRow(all_gather_single, c10d.AllgatherOptions, "_all_gather_base"),
+    "all_gather_single": TorchRow(all_gather_single, c10d.AllgatherOptions, "_all_gather_base", _all_gather_as_is),
     "all_gather_single_coalesced": TorchRow(
         _each(all_gather_single), c10d.AllgatherOptions, "all_gather_into_tensor_coalesced"
     ),
     "reduce_scatter": TorchRow(_each(reduce_scatter), c10d.ReduceScatterOptions, "reduce_scatter"),
-    "reduce_scatter_single": TorchRow(reduce_scatter_single, c10d.ReduceScatterOptions, "_reduce_scatter_base"),
+    "reduce_scatter_single": TorchRow(
+        reduce_scatter_single, c10d.ReduceScatterOptions, "_reduce_scatter_base", _reduce_scatter_as_is
+    ),
     "reduce_scatter_single_coalesced": TorchRow(
         _each(reduce_scatter_single), c10d.ReduceScatterOptions, "reduce_scatter_tensor_coalesced"
     ),

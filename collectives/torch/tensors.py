@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors as the engine reads and writes them: where they are, without a copy."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -73,6 +74,16 @@ def in_memory_order(tensor: Any) -> Any:
             "call .contiguous() first"
         )
     return view
+
+
+def device_of(args: Sequence[Any]) -> Any:
+    """The device of the first tensor in a call's arguments."""
+    for one in args:
+        while isinstance(one, (list, tuple)) and one:
+            one = one[0]
+        if isinstance(one, torch.Tensor):
+            return one.device
+    raise ValueError("railgauge: a call without a tensor")
 
 
 def _array(tensor: Any) -> Any:

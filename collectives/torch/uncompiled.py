@@ -8,7 +8,7 @@ import torch
 
 def leave_uncompiled(*classes: type) -> None:
     """Keep torch.compile from what methods of these classes do: it compiles what compiled code calls, as DDP's forward
-    calls a group, and cannot compile work on streams and shared memory. Torch before 2.7 does not take it.
+    calls a group, and cannot compile work on streams and shared memory. Older releases of torch have no such call.
     """
     frames = torch._C._dynamo.eval_frame
     if not hasattr(frames, "set_code_exec_strategy"):

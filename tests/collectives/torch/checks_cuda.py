@@ -10,7 +10,9 @@ from unittest import mock
 import pytest
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
 
+from railgauge.collectives.collectives import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
 from railgauge.collectives.dtype import Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
 from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
@@ -21,10 +23,20 @@ from railgauge.topo.errors import UsageError
 
 SHORT = timedelta(seconds=1)
 """No longer than the default group's: a group with it is a part of that one."""
-MOST_FUNCTIONS = 30
+MOST_FUNCTIONS = 16
 """Of Python that an all_reduce of a CUDA tensor may call up to the communicator: each takes about 0.1 us, and NCCL's
 whole call through torch 40.
 """
+
+
+class Event:
+    """One that is recorded again and again."""
+
+    def record(self, stream):
+        self._name = f"event of {stream.name}"
+
+    def __str__(self):
+        return self._name
 
 
 class Streams:
@@ -58,6 +70,7 @@ class Streams:
             device=lambda device: nullcontext(),
             current_stream=lambda device=None: self.current,
             stream=self.using,
+            Event=Event,
             Stream=lambda device=None, stream_id="side", **_: self.stream(stream_id),
         )
         handle = mock.patch.object(
@@ -133,7 +146,7 @@ def check_an_async_call_has_a_stream_of_its_own(place):
         in_place = [streams.tensor()] * 2
         with operations.preparing(streams.device, is_async=True):
             work = operations.start(call(streams, in_place, is_async=True))
-        assert streams.log == ["side waits for current", "joins GPU 3", "run on side", "kept for side"]
+        assert streams.log == ["side waits for event of current", "joins GPU 3", "run on side", "kept for side"]
         work.wait()
         assert streams.log[4:] == ["current waits for event of side"]
         operations.synchronize()
@@ -201,22 +214,58 @@ def check_what_is_refused(place):
             operations.start(call(streams, [other], is_async=False))
 
 
+@contextmanager
+def of_meta_tensors(place, name, communicator):
+    """A group whose communicator of GPUs is a stand-in, for tensors on `meta`."""
+    with place.group(name):
+        group = end_of(dist.group.WORLD)
+        group._ends.cuda._joined = JoinedGpus(communicator, lambda error: None)
+        group._ends.cuda._device, group._others["meta"] = torch.device("meta"), None
+        yield group
+
+
+def synchronous(options):
+    options.asyncOp = False
+    return options
+
+
 def check_a_call_runs_few_functions_of_python(place):
     streams, called = Streams(), []
-    with place.group("few"), streams.patched():
-        group = end_of(dist.group.WORLD)
-        tensor, device = torch.ones(2, device="meta"), torch.device("meta")
-        communicator = SimpleNamespace(all_reduce=lambda array, op: streams.log.append(op))
-        group._ends.cuda._joined, group._ends.cuda._device = JoinedGpus(communicator, lambda error: None), device
-        group._others["meta"] = None
-        options = dist.AllreduceOptions()
-        options.asyncOp = False
+    communicator = SimpleNamespace(put_at_once=lambda *call: streams.log.append(call) or True)
+    with of_meta_tensors(place, "few", communicator) as group, streams.patched():
+        tensor, options = torch.ones(2, device="meta"), synchronous(c10d.AllreduceOptions())
         group.allreduce([tensor], options).wait()
         sys.setprofile(lambda frame, event, _: event == "call" and called.append(frame.f_code.co_qualname))
         group.allreduce([tensor], options).wait()
         sys.setprofile(None)
-    assert streams.log == [Redop.SUM] * 2
+    assert streams.log == [(ALL_REDUCE, tensor, tensor, Redop.SUM, 0)] * 2
     assert len(called) <= MOST_FUNCTIONS, called
+
+
+def check_which_calls_the_engine_takes_as_they_are(place):
+    streams, put, takes = Streams(), [], iter([True] * 4 + [False])
+    communicator = SimpleNamespace(
+        put_at_once=lambda *call: put.append(call) or next(takes, False),
+        all_reduce=lambda array, op: put.append("prepared"),
+    )
+    with of_meta_tensors(place, "as-is", communicator) as group, streams.patched():
+        one, other = torch.ones(2, device="meta"), torch.ones(2, device="meta")
+        reducing = synchronous(c10d.AllreduceOptions())
+        reducing.reduceOp = dist.ReduceOp.MAX
+        group.allreduce([one], reducing)
+        group.broadcast([one], synchronous(c10d.BroadcastOptions()))
+        group._allgather_base(one, other, synchronous(c10d.AllgatherOptions()))
+        group._reduce_scatter_base(one, other, synchronous(c10d.ReduceScatterOptions()))
+        assert put == [
+            (ALL_REDUCE, one, one, Redop.MAX, 0),
+            (BROADCAST, one, one, Redop.SUM, 0),
+            (ALL_GATHER, other, one, Redop.SUM, 0),
+            (REDUCE_SCATTER, other, one, Redop.SUM, 0),
+        ]
+        assert group._get_sequence_number_for_group() == 4
+        group.allreduce([one], reducing)  # which it refuses now
+        group.allreduce([one, other], reducing)
+        assert put[5:] == ["prepared"] * 3
 
 
 def check_gpus_of_a_part_are_divided_or_else_joined(place):

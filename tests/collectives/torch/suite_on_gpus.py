@@ -5,8 +5,9 @@
 
 prints a JSON line for each test, as suite.py; RESULTS is such lines of another back end, and what passes there is not
 run. A group of ranks runs one test after another, since making contexts of CUDA takes longer than most tests. After a
-failure, or SILENT_S without a result, the next group goes on with the rest; it was started beforehand and waits. After
-SECONDS no further test is begun, and it fails.
+failure, or SILENT_S without a result, the next group goes on with the rest; it was started beforehand and waits. A test
+in which a rank ended is run once more: what an earlier one left may end a rank later. After SECONDS no further test is
+begun, and it fails.
 """
 
 import contextlib
@@ -30,6 +31,7 @@ START_S, SILENT_S = 100, 30
 GROUP_S = 15
 """The timeout of a test's operations."""
 END = {"test": "", "outcome": "end", "why": ""}
+ENDED = "a rank ended with "
 
 
 class Ranks:
@@ -102,7 +104,7 @@ class Ranks:
                 name = line["test"]
                 lines.put(line)
         if name or rank.wait():
-            lines.put({"test": name, "outcome": "fail", "why": f"a rank ended with {rank.wait()}"})
+            lines.put({"test": name, "outcome": "fail", "why": f"{ENDED}{rank.wait()}"})
 
 
 def rank_main(backend, rank, size, folder):
@@ -161,11 +163,14 @@ def results(command, size, seconds, passed=()):
     The last is `end`, if the time was enough for all.
     """
     until = time.monotonic() + seconds
-    done, outcome = set(passed), ""
+    done, again, outcome = set(passed), set(), ""
     current, following = Ranks(command, size), Ranks(command, size)
     try:
         while outcome != "end" and time.monotonic() < until:
             for name, outcome, why in current.run(done, until):
+                if why.startswith(ENDED) and name not in again:
+                    again.add(name)
+                    continue
                 done.add(name)
                 if name or outcome == "end":
                     in_time = outcome == "end" or time.monotonic() < until

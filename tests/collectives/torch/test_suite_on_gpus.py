@@ -37,6 +37,27 @@ def test_after_a_failure_the_next_ranks_go_on():
     assert end[:2] == ("", "end")
 
 
+LATE = """
+import json, os, sys
+mark, rank, done = sys.argv[1], sys.argv[2], json.loads(sys.stdin.readline())
+def say(test, outcome):
+    print(json.dumps({"test": test, "outcome": outcome, "why": ""}), flush=True)
+for name in ("test_a", "test_b"):
+    if name not in done:
+        say(name, "begin")
+        if name == "test_b" and rank == "1" and not os.path.exists(mark):
+            open(mark, "w").close()
+            os._exit(9)
+        say(name, "pass")
+say("", "end")
+"""
+
+
+def test_what_an_earlier_test_ended_is_run_again(tmp_path):
+    found = results([sys.executable, "-c", LATE, str(tmp_path / "mark")], 2, HANGS_AFTER_S)
+    assert list(found) == [("test_a", "pass", ""), ("test_b", "pass", ""), ("", "end", "")]
+
+
 def test_what_passed_elsewhere_is_not_run():
     found = results([sys.executable, "-c", RANK], 2, HANGS_AFTER_S, ["test_b", "test_c"])
     assert [one[:2] for one in found] == [("test_a", "pass"), ("test_d", "skip"), ("", "end")]

@@ -30,6 +30,7 @@ Turns::Turns(Context context) : latest_(context, false), captured_(context, fals
 
 void Turns::begin(Stream stream) {
   const Capture capture = capture_of(stream);
+  in_capture_ = bool(capture);
   const bool follows = capture && capture.number == capture_;  // an edge within the graph
   cuda_.check(cuda_.stream_wait(stream, (follows ? captured_ : latest_).event(),
                                 capture && !follows ? kExternal : 0),
@@ -37,9 +38,8 @@ void Turns::begin(Stream stream) {
 }
 
 void Turns::end(Stream stream) {
-  const Capture capture = capture_of(stream);
-  if (!capture) return latest_.set(stream);
-  record_behind(capture);
+  if (!in_capture_) return latest_.set(stream);
+  record_behind(capture_of(stream));
   captured_.set(stream);
 }
 

@@ -45,6 +45,7 @@ class Turns {
   Mark latest_;                  // put eagerly or by a replay
   Mark captured_;                // the latest in an open capture
   std::uint64_t capture_ = 0;    // the one that `captured_` is of
+  bool in_capture_ = false;      // whether the turn under way is captured
   GraphNode record_ = nullptr;   // of `latest_`, in that capture
   std::vector<GraphNode> ends_;  // what the record depends on
 };
