@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `nccl report` finds in the recordings of a job that ran with stock NCCL."""
 
-from railgauge.topo.findings.card import INFO, WARN, Card
+from railgauge.topo.findings.card import INFO, UNKNOWN, WARN, Card
 
 OF_RECORDINGS = ("recordings of librailgauge-nccl-plugin.so",)
 
@@ -26,11 +26,12 @@ RANK_LATE = Card(
 OPERATION_SLOW = Card(
     id="operation-slow",
     title="Collectives take longer than forecast after all ranks have come",
-    levels=(WARN,),
+    levels=(WARN, UNKNOWN),
     about=(
         "The time from when the last rank has come until the last one is through, beside the forecast of graph "
-        "predict for the same machine, ranks and size: below three quarters of its bandwidth from 1 MiB on. Computing "
-        "on the same GPUs at the same time costs some of it."
+        "predict for the same machine, ranks and size: below three quarters of its bandwidth from 1 MiB on. Where the "
+        "captures of a job's hosts differ, the forecast of the fastest counts. Computing on the same GPUs at the same "
+        "time costs some of it. UNKNOWN: --from has no capture of a host."
     ),
     remedy=(
         "railgauge check on each node; a slow channel, peer or NIC is named beside it where the recording has it "

@@ -53,6 +53,11 @@ class RecordedJob:
         """Records that are lost, of all processes."""
         return sum(one.lost for one in self.recordings)
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of its processes, in alphabetical order."""
+        return tuple(sorted({one.host for one in self.recordings}))
+
     @cached_property
     def communicators(self) -> list[CommunicatorRanks]:
         """Those of which a rank is known, the largest first."""

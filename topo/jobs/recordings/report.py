@@ -26,6 +26,7 @@ from railgauge.topo.jobs.recordings.faults import MachineFaults
 from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.lateness import RankLateness, lateness
+from railgauge.topo.jobs.recordings.machines import JobMachines
 from railgauge.topo.jobs.recordings.slow_channels import SlowChannel, slow_channels
 from railgauge.topo.jobs.recordings.slow_sends import Sends, SlowSends, all_sends, slow_sends
 from railgauge.topo.jobs.recordings.usage import NcclChoice, UsageRow, usage
@@ -33,6 +34,7 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.predict.comparison import size_text
 
+NO_MACHINES = JobMachines()
 LARGE = 1 << 20
 """Bytes from which bandwidth counts, not latency."""
 LONGEST_SECONDS = 10.0
@@ -75,22 +77,23 @@ class JobReport:
     findings: tuple[Finding, ...]
 
 
-def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None = None) -> JobReport:
-    """The report; `machine`: what each host is. now_s: Unix time, None if the recordings are not those of now."""
-    forecasts = JobForecasts(machine) if machine else None
-    why = "" if machine else "no machine: --from MACHINE gives a forecast"
+def report(job: RecordedJob, machines: JobMachines = NO_MACHINES, now_s: float | None = None) -> JobReport:
+    """The report; now_s: Unix time, None if the recordings are not those of now."""
+    forecasts = JobForecasts(machines) if machines.is_known else None
+    why = "" if machines.is_known else "no machine: --from MACHINE gives a forecast"
     parts = []
     for one in job.communicators:
         part, missing = _communicator(one, forecasts)
         parts.append(part)
         why = why or missing
-    faults = MachineFaults(machine)
+    faults = MachineFaults(machines)
     runs = now_s is not None and 0 <= now_s - _newest_s(job) < LONGEST_SECONDS
     scene = job_state(job)
     hang = verdict(scene)
     found = [finding for part in parts for finding in _findings(part, forecasts, faults)]
     found += [one for one in hang.findings if not runs or one.id == OPERATION_MISMATCH.id]
     found += _lost(job)
+    found += _unknown(job, machines)
     return JobReport(
         job=job,
         communicators=tuple(parts),
@@ -139,14 +142,16 @@ def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: 
         if late.is_late:
             yield _late(part, late, faults)
     for row in part.rows:
-        if finding := _slow(part, row):
+        if finding := _slow(part, row, faults):
             yield finding
     for channel in part.slow_channels:
-        nics = forecasts.nics(part.communicator, channel.channel) if forecasts else ()
+        hosts = dict.fromkeys(part.communicator.ranks[rank].recording.host for rank in channel.ranks)
+        planned = {host: _planned(part, channel.channel, host, forecasts) for host in hosts}
+        nics = dict.fromkeys(name for names in planned.values() for name in names)
         over = f" (over {', '.join(nics)} by the plan)" if nics else ""
         message = (
             f"channel {channel.channel}{over} takes {channel.factor:.2g} times as long as the others on "
-            f"{named(channel.ranks)}, in {channel.operations} operations{faults.of(nics)}"
+            f"{named(channel.ranks)}, in {channel.operations} operations{faults.of(planned)}"
         )
         evidence = {"channel": channel.channel, "ranks": list(channel.ranks), "factor": channel.factor}
         yield CHANNEL_SLOW.finding(Level.WARN, title, message, evidence=evidence)
@@ -169,7 +174,7 @@ def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -
         )
     else:
         message = f"the others wait for rank {late.rank} ({where}) in {how}, {long}; {times.clock if times else ''})"
-    message += faults.of((of.communicator.bus_id,))
+    message += faults.of({of.recording.host: (of.communicator.bus_id,)})
     evidence = {
         "rank": late.rank,
         "host": of.recording.host,
@@ -185,31 +190,45 @@ def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -
     )
 
 
-def _slow(part: CommunicatorReport, row: ReportRow) -> Finding | None:
+def _slow(part: CommunicatorReport, row: ReportRow, faults: MachineFaults) -> Finding | None:
     used, beside = row.used, row.forecast
     reached = used.busbw_gb_per_s
-    if beside is None or reached is None or used.bytes < LARGE or reached >= GOOD * beside.row.busbw_gb_per_s:
+    if beside is None or reached is None or used.bytes < LARGE or reached >= GOOD * beside.best_gb_per_s:
         return None
     top = beside.row.busbw_gb_per_s
     message = (
         f"{used.function} of {size_text(used.bytes)} {used.dtype}: {reached:.4g} GB/s busbw after all ranks have come, "
         f"{reached / top:.0%} of the forecast of {top:.4g} GB/s"
     )
+    if beside.host:
+        message += (
+            f" with all hosts like {beside.host}, {reached / beside.best_gb_per_s:.0%} of {beside.best_gb_per_s:.4g} "
+            f"GB/s like the fastest{faults.of({beside.host: _links_of(faults.machines.of(beside.host))})}"
+        )
     evidence = {"bytes": used.bytes, "reached_gb_per_s": reached, "forecast_gb_per_s": top}
     return OPERATION_SLOW.finding(Level.WARN, part.communicator.title, message, evidence=evidence)
+
+
+def _links_of(machine: Machine | None) -> list[str]:
+    """The bus ids of a machine's GPUs and the names of its NICs."""
+    if machine is None:
+        return []
+    return [gpu.bus_id or "" for gpu in machine.system.gpus] + [names_of(net)[-1] for net in machine.system.nets]
 
 
 def _slow_sends(
     part: CommunicatorReport, slow: SlowSends, forecasts: JobForecasts | None, faults: MachineFaults
 ) -> Finding:
-    sends = slow.sends
-    nics = _nics(part, sends, forecasts, faults.machine)
+    sends, ranks = slow.sends, part.communicator.ranks
+    host = ranks[sends.rank].recording.host
+    peer = ranks[sends.peer].recording.host if sends.peer in ranks else ""
+    nics = _nics(part, sends, forecasts, faults.machines)
+    to = _planned(part, sends.channel, peer, forecasts) if peer and faults.machines.is_cluster else ()
     by = f" by {', '.join(nics)}" if nics else f" by NIC {sends.device}" if sends.device is not None else ""
-    host = part.communicator.ranks[sends.rank].recording.host
     message = (
-        f"the network takes the sends of rank {sends.rank} on {host} to rank {sends.peer} on channel {sends.channel}"
-        f"{by} with {sends.gb_per_s:.3g} GB/s, those of the others with {slow.others_gb_per_s:.3g} GB/s "
-        f"({sends.steps} steps){faults.of(nics)}"
+        f"the network takes the sends of rank {sends.rank} on {host} to rank {sends.peer}{f' on {peer}' * bool(peer)} "
+        f"on channel {sends.channel}{by} with {sends.gb_per_s:.3g} GB/s, those of the others with "
+        f"{slow.others_gb_per_s:.3g} GB/s ({sends.steps} steps){faults.of({host: nics, peer: to})}"
     )
     evidence = {
         "rank": sends.rank,
@@ -223,12 +242,19 @@ def _slow_sends(
 
 
 def _nics(
-    part: CommunicatorReport, sends: Sends, forecasts: JobForecasts | None, machine: Machine | None
+    part: CommunicatorReport, sends: Sends, forecasts: JobForecasts | None, machines: JobMachines
 ) -> tuple[str, ...]:
     """The NIC that the sends name, else those that the plan gives the channel."""
+    host = part.communicator.ranks[sends.rank].recording.host
+    machine = machines.of(host)
     if machine and sends.device is not None:
         return tuple(names_of(net)[-1] for net in machine.system.nets if net.dev == sends.device)
-    return forecasts.nics(part.communicator, sends.channel) if forecasts else ()
+    return _planned(part, sends.channel, host, forecasts)
+
+
+def _planned(part: CommunicatorReport, channel: int, host: str, forecasts: JobForecasts | None) -> tuple[str, ...]:
+    """The NICs of a host that the plan gives a channel."""
+    return forecasts.nics(part.communicator, channel, host) if forecasts else ()
 
 
 def _differs(part: CommunicatorReport) -> Finding | None:
@@ -256,6 +282,11 @@ def same_choice(choice: NcclChoice, beside: Forecasted) -> bool:
         choice.algorithm.replace("_", "").lower() == planned.algorithm and choice.protocol.lower() == planned.protocol
     )
     return same and choice.channels in (0, planned.channels)
+
+
+def _unknown(job: RecordedJob, machines: JobMachines) -> Iterator[Finding]:
+    for hosts, why in machines.unknown(job.hosts):
+        yield OPERATION_SLOW.finding(Level.UNKNOWN, hosts, f"{hosts}: {why}", fix=False)
 
 
 def _lost(job: RecordedJob) -> Iterator[Finding]:

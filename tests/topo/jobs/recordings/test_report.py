@@ -15,6 +15,7 @@ from railgauge.topo.findings.cards.recordings import (
 )
 from railgauge.topo.jobs.recordings.job import read_job
 from railgauge.topo.jobs.recordings.layout import RecordingLevel
+from railgauge.topo.jobs.recordings.machines import JobMachines
 from railgauge.topo.jobs.recordings.report import report
 from railgauge.topo.machine import load_machine
 from railgauge.topo.render.nccl_report import report_lines
@@ -24,7 +25,8 @@ LATER_S = UNIX_NS / 1e9 + 3600
 
 
 def of(files, tmp_path, machine=None, now_s=LATER_S):
-    return report(read_job(write(files, tmp_path)), machine and load_machine(machine), now_s)
+    machines = JobMachines(machine and load_machine(machine))
+    return report(read_job(write(files, tmp_path)), machines, now_s)
 
 
 def ids(found):
@@ -73,7 +75,7 @@ def sends(slow_rank, slow_ns=300_000):
 def test_slow_sends_are_named_by_rank_channel_and_peer(tmp_path):
     (finding,) = of(sends(2), tmp_path).findings
     assert finding.id == NIC_SLOW.id
-    assert "rank 2 on n2 to rank 3 on channel 1" in finding.message
+    assert "rank 2 on n2 to rank 3 on n3 on channel 1" in finding.message
     assert finding.evidence["gb_per_s"] == pytest.approx((1 << 19) / 300_000, rel=0.02)
 
 
