@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PERFETTO = ".perfetto.json"
 SUFFIXES = (".html", ".prom", ".svg", PERFETTO, ".json")
-FEWEST_S = 1.0
+FEWEST_S, MOST_S = 1.0, 86400.0
 
 
 def report(
@@ -74,8 +74,10 @@ def report(
     suffix = _suffix(written)
     if written and as_json:
         raise UsageError("-o selects the format by the suffix: leave --json out, or name a .json file")
-    if follow is not None and (follow < FEWEST_S or written or as_json):
-        raise UsageError(f"--follow prints text every {FEWEST_S:g} s or less often: leave -o and --json out")
+    if follow is not None and not FEWEST_S <= follow <= MOST_S:
+        raise UsageError(f"--follow {follow:g}: give {FEWEST_S:g} to {MOST_S:g} s")
+    if follow is not None and (written or as_json):
+        raise UsageError("--follow prints text: leave -o and --json out")
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
     machines = _machines(source, save)

@@ -38,6 +38,8 @@ def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
         if part.times is not None:
             yield line(f"  waiting at the begin, by {part.times.clock}:")
             yield from map(line, _indented(lateness_table(part), width))
+            if len(part.lateness) > MOST_RANKS:
+                yield line(f"  and {counted(len(part.lateness) - MOST_RANKS, 'rank')} more (--json has all)")
     if len(found.communicators) > MOST_COMMUNICATORS:
         yield line(f"and {len(found.communicators) - MOST_COMMUNICATORS} more communicators (--json has all)")
     if found.runs:

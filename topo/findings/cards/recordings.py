@@ -8,11 +8,12 @@ OF_RECORDINGS = ("recordings of librailgauge-nccl-plugin.so",)
 RANK_LATE = Card(
     id="rank-late",
     title="A rank reaches collectives after the others, which wait for it",
-    levels=(INFO, WARN),
+    levels=(INFO, WARN, UNKNOWN),
     about=(
         "Collectives are barriers: all ranks wait until the last one has come. Where one rank causes most of the "
         "waiting, the network is not slow; that rank is. Clocks are aligned by the ends of the collectives. INFO where "
-        "only calls were recorded: a program that runs ahead of its GPU may call late without harm."
+        "only calls were recorded: a program that runs ahead of its GPU may call late without harm. UNKNOWN: ranks "
+        "without a recording, or hosts whose clocks are too far apart to compare calls."
     ),
     effect="the whole job runs at the speed of that rank",
     remedy=(
@@ -82,8 +83,11 @@ ALGORITHM_DIFFERS = Card(
 RECORDS_LOST = Card(
     id="records-lost",
     title="The recording has no room for all operations; the newest are kept",
-    levels=(INFO,),
-    about="A recording is bounded. What the report counts is that of the records that are left.",
+    levels=(INFO, UNKNOWN),
+    about=(
+        "A recording is bounded. What the report counts is that of the records that are left. UNKNOWN: recordings that "
+        "cannot be read, or have a rank that another has too."
+    ),
     remedy="more room (--mib), a lower --level, or --every N",
     reads=OF_RECORDINGS,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import Error, UsageError
 from railgauge.topo.jobs.bill.placement import Placement, machine_of, placement
-from railgauge.topo.jobs.recordings.job import CommunicatorRanks
+from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.machines import JobMachines
 from railgauge.topo.jobs.recordings.usage import UsageRow
 from railgauge.topo.jobs.traces.trace import TracedGroup
@@ -127,6 +127,20 @@ def _place(communicator: CommunicatorRanks, host: str, machine: Machine) -> Plac
     ids = [one.communicator.bus_id for one in communicator.ranks.values() if one.recording.host == host]
     known = sorted({places[one] for one in ids if one in places})
     return Placement(hosts, tuple(known) if len(known) == each else tuple(range(each)))
+
+
+def elsewhere(job: RecordedJob, machines: JobMachines) -> list[str]:
+    """What says that a machine is not that of a job, in words: GPUs that it does not have; [] for none."""
+    found = []
+    for recording in job.recordings:
+        machine = machines.of(recording.host)
+        known = {gpu.bus_id for gpu in machine.system.gpus} if machine else set()
+        ids = (one.bus_id for one in recording.communicators if one.bus_id)
+        found += [(bus_id, recording.title) for bus_id in dict.fromkeys(ids) if known and bus_id not in known]
+    if not found:
+        return []
+    (bus_id, title), more = found[0], f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return [f"GPU {bus_id} of {title}{more} not on the machine of --from: forecasts are for its first GPUs"]
 
 
 def settings_of(communicator: CommunicatorRanks) -> tuple[tuple[str, str], ...]:

@@ -23,7 +23,7 @@ from railgauge.topo.jobs.judge.judge import GOOD
 from railgauge.topo.jobs.recordings.aligned import Aligned, aligned
 from railgauge.topo.jobs.recordings.evidence import job_state
 from railgauge.topo.jobs.recordings.faults import MachineFaults
-from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts
+from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts, elsewhere
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.lateness import RankLateness, lateness
 from railgauge.topo.jobs.recordings.machines import JobMachines
@@ -33,6 +33,7 @@ from railgauge.topo.jobs.recordings.usage import NcclChoice, UsageRow, usage
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.values.node_names import folded
 
 NO_MACHINES = JobMachines()
 LARGE = 1 << 20
@@ -51,11 +52,14 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunicatorReport:
-    """One communicator. times: None if fewer than two ranks were recorded."""
+    """One communicator. times: None if fewer than two ranks were recorded, or their hosts' clocks are `apart_ns` apart,
+    which is 0 otherwise.
+    """
 
     communicator: CommunicatorRanks
     rows: tuple[ReportRow, ...]
     times: Aligned | None
+    apart_ns: int
     lateness: tuple[RankLateness, ...]
     slow_channels: tuple[SlowChannel, ...]
     sends: tuple[Sends, ...]
@@ -98,7 +102,7 @@ def report(job: RecordedJob, machines: JobMachines = NO_MACHINES, now_s: float |
         job=job,
         communicators=tuple(parts),
         hang=hang,
-        notes=() if runs else tuple(scene.notes),
+        notes=(*elsewhere(job, machines), *(() if runs else scene.notes)),
         runs=runs,
         why_no_forecast=why,
         findings=tuple(sorted(found, key=lambda one: ORDER.index(one.level))),
@@ -116,6 +120,8 @@ def _newest_s(job: RecordedJob) -> float:
 
 def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tuple[CommunicatorReport, str]:
     times, why, rows = aligned(one), "", []
+    apart_ns = times.apart_ns if times else 0
+    times = None if apart_ns else times
     for row in usage(one, times):
         beside = None
         try:
@@ -128,6 +134,7 @@ def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tup
         communicator=one,
         rows=tuple(rows),
         times=times,
+        apart_ns=apart_ns,
         lateness=tuple(lateness(times)) if times else (),
         slow_channels=tuple(slow_channels(one, times)),
         sends=tuple(sends),
@@ -138,6 +145,8 @@ def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tup
 
 def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: MachineFaults) -> Iterator[Finding]:
     title = part.communicator.title
+    for why in _not_compared(part):
+        yield RANK_LATE.finding(Level.UNKNOWN, title, f"{title}: {why}", fix=False)
     for late in part.lateness:
         if late.is_late:
             yield _late(part, late, faults)
@@ -161,13 +170,26 @@ def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: 
         yield finding
 
 
+def _not_compared(part: CommunicatorReport) -> Iterator[str]:
+    """What keeps ranks from being compared, in words."""
+    one = part.communicator
+    if missing := [rank for rank in range(one.size) if rank not in one.ranks]:
+        yield f"no recording of {named(missing)}: whether the others wait there is unknown"
+    if part.apart_ns:
+        seconds = max(round(part.apart_ns / 1e9), 1)
+        yield (
+            f"the clocks of {folded(one.hosts)} differ by {seconds} s or more: calls are not compared; "
+            "--level channel needs no such clocks (chronyc tracking shows theirs)"
+        )
+
+
 def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -> Finding:
     of = part.communicator.ranks[late.rank]
     where = f"{of.recording.title}" + (f", GPU {of.communicator.bus_id}" if of.communicator.bus_id else "")
     times = part.times
     by_calls = times is not None and times.ended is None
     how = f"{late.times} of {late.operations} operations"
-    long = f"typically {late.typical_ns / 1e6:.3g} ms (most {late.most_ns / 1e6:.3g} ms"
+    long = f"typically {_ms(late.typical_ns)} ms (most {_ms(late.most_ns)} ms"
     if by_calls:
         message = (
             f"rank {late.rank} ({where}) called {how} after the others, {long}); --level channel shows any waiting"
@@ -188,6 +210,10 @@ def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -
     return RANK_LATE.finding(
         Level.INFO if by_calls else Level.WARN, part.communicator.title, message, effect=effect, evidence=evidence
     )
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.3g}" if ns < 1e9 else f"{ns / 1e6:.0f}"
 
 
 def _slow(part: CommunicatorReport, row: ReportRow, faults: MachineFaults) -> Finding | None:
@@ -290,6 +316,9 @@ def _unknown(job: RecordedJob, machines: JobMachines) -> Iterator[Finding]:
 
 
 def _lost(job: RecordedJob) -> Iterator[Finding]:
+    if missing := [*job.unread, *job.repeated]:
+        more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
+        yield RECORDS_LOST.finding(Level.UNKNOWN, "recordings", f"left out: {missing[0]}{more}", fix=False)
     short = [one for one in job.recordings if one.lost]
     if short:
         records = sum(one.lost for one in short)
