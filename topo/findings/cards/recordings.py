@@ -86,7 +86,7 @@ RECORDS_LOST = Card(
     levels=(INFO, UNKNOWN),
     about=(
         "A recording is bounded. What the report counts is that of the records that are left. UNKNOWN: recordings that "
-        "cannot be read, or have a rank that another has too."
+        "cannot be read, have a rank that another has too, or no communicator."
     ),
     remedy="more room (--mib), a lower --level, or --every N",
     reads=OF_RECORDINGS,

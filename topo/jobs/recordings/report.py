@@ -319,6 +319,9 @@ def _lost(job: RecordedJob) -> Iterator[Finding]:
     if missing := [*job.unread, *job.repeated]:
         more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
         yield RECORDS_LOST.finding(Level.UNKNOWN, "recordings", f"left out: {missing[0]}{more}", fix=False)
+    if not job.communicators:
+        none = "no communicator is recorded: NCCL made none yet, or was ended before"
+        yield RECORDS_LOST.finding(Level.UNKNOWN, "recordings", none, fix=False)
     short = [one for one in job.recordings if one.lost]
     if short:
         records = sum(one.lost for one in short)

@@ -157,6 +157,13 @@ def test_ranks_without_a_recording_are_unknown(tmp_path):
     assert "no recording of rank 0" in message
 
 
+def test_that_nothing_is_recorded_is_unknown(tmp_path):
+    file = RankFile(0, 2)
+    file.communicators = []
+    (message,) = unknown(of([file], tmp_path))
+    assert "no communicator is recorded" in message
+
+
 @pytest.mark.parametrize("left", [b"", b"RAILNCCL", 90_000])
 def test_a_damaged_recording_of_a_folder_is_unknown(tmp_path, left):
     paths = write(job(size=2), tmp_path)
