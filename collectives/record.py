@@ -80,8 +80,8 @@ def parse_record(data: bytes, path: str) -> Record:
     """
     try:
         document = json_value(data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", path) from None
+    except ValueError as error:
+        raise InputError(f"is {error}", path) from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise InputError(f"is not a flight record: its schema is not {SCHEMA}", path)
     try:

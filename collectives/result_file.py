@@ -2,13 +2,13 @@
 """Reads a run document back from its file; unknown fields are ignored, as docs/reference/json.md requires."""
 
 import dataclasses
-import json
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from railgauge.collectives.document import SCHEMA, RunDocument
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.files.json_value import json_value
 from railgauge.topo.values.printable import all_printable
 
 MOST_BYTES = 256 << 20
@@ -39,9 +39,9 @@ def load_document(path: str, schema: str, what: str, by: str) -> dict[str, Any]:
     if len(text) > MOST_BYTES:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a result", path)
     try:
-        value = all_printable(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", path) from None
+        value = all_printable(json_value(text))
+    except ValueError as error:
+        raise InputError(str(error), path) from None
     if not isinstance(value, dict) or value.get("schema") != schema:
         raise InputError(f"not {what} ({schema}), as `{by}` write", path)
     return value

@@ -5,7 +5,6 @@ It holds times, not choices, so that entries stay usable with NCCL_ALGO and besi
 it for all ranks: they must make the same choices.
 """
 
-import json
 import logging
 import os
 import platform
@@ -22,6 +21,7 @@ from railgauge.topo.errors import InputError, UnavailableError
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO, first_processor
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.files.json_value import json_value
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
@@ -91,11 +91,11 @@ def read_tuning(path: str) -> Tuning:
     if len(data) > MOST_BYTES:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB", path)
     try:
-        document = json.loads(data)
+        document = json_value(data)
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
         return dict(_entry(facts) for facts in document["entries"])
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(f"not a tuning file ({why}): remove it, or measure again with --tune", path) from None
 

@@ -30,7 +30,14 @@ def by_collector() -> NodeCommand:
     from railgauge.cli.collector.archive import archive
 
     command = ["sh", "-c", FIND, "sh", MARK.decode().strip(), LOAD, "capture", "-o", "/dev/stdout"]
-    return NodeCommand(ending=CAPTURES[0], command=command, missing=MISSING, stdin=archive(), received=_as_zstd)
+    return NodeCommand(
+        program="the collector",
+        ending=CAPTURES[0],
+        command=command,
+        missing=MISSING,
+        stdin=archive(),
+        received=_as_zstd,
+    )
 
 
 def _as_zstd(sent: bytes) -> bytes:

@@ -48,10 +48,11 @@ class GatherLimits:
 class NodeCommand:
     """What makes a file on a node and writes it to stdout, between two lines with MARK.
 
-    ending: of the file here. stdin: what the command reads. missing: what it means that it is not there.
-    received: makes the file of what a node sent; InputError if it is not what was asked for.
+    program: what messages call it. ending: of the file here. stdin: what the command reads. missing: what it means
+    that it is not there. received: makes the file of what a node sent; InputError if it is not what was asked for.
     """
 
+    program: str
     ending: str
     command: Sequence[str]
     missing: str
@@ -70,7 +71,7 @@ class Gathered:
 def by_railgauge(ending: str) -> NodeCommand:
     """The railgauge of a node makes the file with that ending."""
     missing = f"railgauge is not installed there: neither with {sys.executable} nor on PATH"
-    return NodeCommand(ending=ending, command=railgauge_there(ARGUMENTS[ending]), missing=missing)
+    return NodeCommand(program="railgauge", ending=ending, command=railgauge_there(ARGUMENTS[ending]), missing=missing)
 
 
 def gather(
@@ -137,7 +138,7 @@ def _failure(result: "RemoteResult", given: bytes, asked: NodeCommand) -> str | 
     if result.status in NOT_THERE:
         return asked.missing
     if result.status != 0:
-        return f"railgauge ended with status {result.status}: {result.last_words or 'no message'}"
+        return f"{asked.program} ended with status {result.status}: {result.last_words or 'no message'}"
     if not given and MARK not in result.stdout:
         return "the command did not run: does a login script exit the shell?"
     return None if given else "it sent no data"

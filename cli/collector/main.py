@@ -104,7 +104,7 @@ def _check(given: argparse.Namespace) -> int:
     from railgauge.topo.render.findings import Detail
     from railgauge.topo.render.palette import text_of
 
-    rules = chosen(given.only, given.skip, given.level)
+    rules = chosen(given.only, given.skip, given.level, "check -v shows all ids")
     machine = load_machine(tolerant=True)
     _warn(machine.warnings)
     findings = check(machine, rules)

@@ -30,11 +30,18 @@ def tell_help(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def _separator(command: Any) -> str:
+    """What to say where a command's last arguments are words of another one, which may begin with -."""
+    last = next((one for one in command.params if one.nargs == -1 and "after --" in (one.help or "")), None)
+    return f"; put -- before {last.metavar}" if last else ""
+
+
 def _message(error: Any) -> str:
     name, message = getattr(error, "option_name", None), error.message
     if name is not None and message.startswith("No such option"):
         known = [one for parameter in error.ctx.command.params for one in (*parameter.opts, *parameter.secondary_opts)]
-        return f"no such option '{name}'{did_you_mean(name, (*known, *NAMES))}"
+        near = did_you_mean(name, (*known, *NAMES))
+        return f"no such option '{name}'{near or _separator(error.ctx.command)}"
     if commands := getattr(error.ctx and error.ctx.command, "commands", None):
         wrong = re.match(r"No such command '([^']*)'", message)
         return f"no such command '{wrong[1]}'{did_you_mean(wrong[1], commands)}" if wrong else message

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that say what a job records, and which tables it applies."""
 
+import os
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.streams import tell
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from railgauge.collectives.nccl_plugin import Wanted
@@ -54,13 +55,15 @@ def wanted(
     """What was asked for; remarks about tables go to stderr.
 
     Raises:
-        UsageError: nothing was. InputError: a file is no table.
+        UsageError: nothing was. InputError: a file is no table. UnavailableError: the folder is a file.
     """
     from railgauge.collectives.nccl_plugin import Wanted, why_not_tuned
     from railgauge.collectives.nccl_tuning import check_tunings
 
     if not record and not tune:
         raise UsageError("nothing to do: --record DIR records, --tune FILE applies a table of railgauge tune nccl")
+    if record and os.path.lexists(record) and not os.path.isdir(record):
+        raise UnavailableError(f"--record {record} is not a folder")
     asked = Wanted(folder=record, level=level.value, every=every, mib=mib, tables=tuple(tune or ()))
     remarks = check_tunings(asked.tables, environment, why_not_tuned)
     for remark in (*remarks, *asked.replaced(environment)):

@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, Quiet, Verbose, detail_of, leave_with, print_findings
+from railgauge.cli.help.command import option
+from railgauge.cli.help.page import MACHINE
 from railgauge.cli.json_text import json_text
-from railgauge.cli.machine_options import Json, OtherMachine, SaveCapture, one_machine, open_machine, output
+from railgauge.cli.machine_options import (
+    MACHINE_HELP,
+    PASTED_HELP,
+    Json,
+    SaveCapture,
+    one_machine,
+    open_machine,
+    output,
+)
 from railgauge.cli.output import document, print_json, print_lines, terminal_width, write_text
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
+    from railgauge.topo.jobs.recordings.machines import JobMachines
     from railgauge.topo.jobs.recordings.report import JobReport
-    from railgauge.topo.machine import Machine
     from railgauge.topo.render.findings import Detail
 
 PERFETTO = ".perfetto.json"
 SUFFIXES = (".html", ".prom", ".svg", PERFETTO, ".json")
-FEWEST_S = 1.0
+FEWEST_S, MOST_S = 1.0, 86400.0
 
 
 def report(
@@ -29,7 +39,16 @@ def report(
         list[str],
         typer.Argument(metavar="DIR", help="Recordings of `nccl run` or `nccl env`: a folder, files or archives."),
     ],
-    source: OtherMachine = None,
+    source: Annotated[
+        list[str] | None,
+        option(
+            MACHINE,
+            "--from",
+            metavar="MACHINE",
+            help=f"The machine of each host: {MACHINE_HELP}, {PASTED_HELP}; or a folder of `cluster dump -o`, "
+            "which has each host's own.",
+        ),
+    ] = None,
     save: SaveCapture = None,
     written: Annotated[
         str | None, output(f"Write a report ({', '.join(SUFFIXES[:2])}, .json), or a timeline (.svg, {PERFETTO}).")
@@ -48,23 +67,26 @@ def report(
     Examples:
         railgauge nccl report rec/
         railgauge nccl report rec/ --from @dgx-h100 -o report.html
+        railgauge nccl report rec/ --from captures/
         railgauge nccl report rec/ --follow 10
     """
     detail = detail_of(verbose=verbose, quiet=quiet)
     suffix = _suffix(written)
     if written and as_json:
         raise UsageError("-o selects the format by the suffix: leave --json out, or name a .json file")
-    if follow is not None and (follow < FEWEST_S or written or as_json):
-        raise UsageError(f"--follow prints text every {FEWEST_S:g} s or less often: leave -o and --json out")
+    if follow is not None and not FEWEST_S <= follow <= MOST_S:
+        raise UsageError(f"--follow {follow:g}: give {FEWEST_S:g} to {MOST_S:g} s")
+    if follow is not None and (written or as_json):
+        raise UsageError("--follow prints text: leave -o and --json out")
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
-    machine = open_machine(one_machine(source), save=save) if source else None
-    found = _read(files, machine)
+    machines = _machines(source, save)
+    found = _read(files, machines)
     while follow is not None and found.runs:
         _print(found, detail)
         time.sleep(follow)
         print()
-        found = _read(files, machine)
+        found = _read(files, machines)
     if written:
         _write(written, suffix, found)
     elif as_json:
@@ -86,12 +108,26 @@ def _suffix(path: str | None) -> str:
     return found
 
 
-def _read(files: list[str], machine: "Machine | None") -> "JobReport":
+def _machines(source: list[str] | None, save: str | None) -> "JobMachines":
+    """What the hosts of the job are, by --from."""
+    from railgauge.topo.findings.cluster.folder import is_cluster, node_files
+    from railgauge.topo.jobs.recordings.machines import JobMachines
+
+    if not source:
+        return JobMachines()
+    if len(source) == 1 and is_cluster(source[0]):
+        if save is not None:
+            raise UsageError(f"--save-capture saves one machine, and --from {source[0]} has several")
+        return JobMachines(files=node_files(source[0]))
+    return JobMachines(open_machine(one_machine(source), save=save))
+
+
+def _read(files: list[str], machines: "JobMachines") -> "JobReport":
     from railgauge.topo.jobs.recordings.job import read_job
     from railgauge.topo.jobs.recordings.report import report as report_of
 
     job = read_job(files, lambda text: tell(f"railgauge: {text}"))
-    return report_of(job, machine, time.time())
+    return report_of(job, machines, time.time())
 
 
 def _print(found: "JobReport", detail: "Detail") -> None:

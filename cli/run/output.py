@@ -117,7 +117,7 @@ class RunOutput:
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))
         least = self._job.min_busbw
-        enough = None if least is None else nccl_tests.average_busbw(document.rows) >= least
+        enough = None if least is None else (nccl_tests.average_busbw(document.rows) or 0.0) >= least
         return nccl_tests.footer(self._job, document.rows, wrong, enough)
 
     def _save(self, document: RunDocument) -> bool:
@@ -135,7 +135,7 @@ class RunOutput:
 def unmet_demands(job: Job, document: RunDocument) -> list[str]:
     """The requirements that the run did not meet. A required transport concerns only connections that moved bytes."""
     unmet = []
-    average = nccl_tests.average_busbw(document.rows)
+    average = nccl_tests.average_busbw(document.rows) or 0.0
     if job.min_busbw is not None and average < job.min_busbw:
         unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the required {job.min_busbw:g} GB/s")
     if job.expect_transport is not None:

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from enum import StrEnum
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -37,9 +38,19 @@ SAYS, MOST_WORDS = "railgauge run: ", 64 << 10
 BY_STATUS: dict[int, type[Error]] = {one.exit_status: one for one in (UsageError, UnavailableError, InputError)}
 
 
+class TunedCollective(StrEnum):
+    """Those for which NCCL has a choice of algorithms (`OF_ALGORITHM` of the sweep)."""
+
+    ALL_REDUCE = Collective.ALL_REDUCE
+    ALL_GATHER = Collective.ALL_GATHER
+    REDUCE_SCATTER = Collective.REDUCE_SCATTER
+    BROADCAST = Collective.BROADCAST
+    REDUCE = Collective.REDUCE
+
+
 def nccl(
     collective: Annotated[
-        Collective, typer.Argument(metavar="COLLECTIVE", help="all_reduce, all_gather, reduce_scatter, ...")
+        TunedCollective, typer.Argument(metavar="COLLECTIVE", help=f"One of {', '.join(TunedCollective)}.")
     ],
     more: Annotated[
         list[str] | None,
@@ -67,11 +78,9 @@ def nccl(
         railgauge tune nccl all_reduce -b 1M -e 1G -- -g 8
         railgauge tune nccl all_gather --json -o gains.json -- -g 8 --hosts gpu[01-02]
     """
-    from railgauge.collectives.nccl_sweep import MOST, OF_ALGORITHM, VARIABLES, sweep
+    from railgauge.collectives.nccl_sweep import MOST, VARIABLES, sweep
     from railgauge.collectives.report.nccl_sweep import sweep_document, sweep_lines
 
-    if collective not in OF_ALGORITHM:
-        raise UsageError(f"{collective}: NCCL has no choice of algorithms for it; use one of {', '.join(OF_ALGORITHM)}")
     if taken := [word for word in more or () if word.partition("=")[0] in OURS]:
         raise UsageError(f"{', '.join(taken)}: the sweep reads the results itself; leave it out")
     if given := [name for name in VARIABLES if os.environ.get(name)]:
@@ -79,7 +88,7 @@ def nccl(
     if output is not None:
         check_folders([output])
     run = NcclRuns(["run", collective, "--engine", "nccl", "-b", begin, "-e", end, "-f", f"{factor:g}", *(more or ())])
-    found = sweep(collective, run.measure, lambda line: tell(f"railgauge tune: {line}"), turns or MOST)
+    found = sweep(Collective(collective), run.measure, lambda line: tell(f"railgauge tune: {line}"), turns or MOST)
     assert run.last is not None
     facts = {"collective": str(collective), "ranks": run.last.ranks, "nodes": run.last.nodes}
     facts |= {"nccl": run.version, "gpus": run.gpus}

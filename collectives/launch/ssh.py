@@ -79,6 +79,11 @@ def _check_hosts(hosts: list[Host]) -> None:
     if not hosts:
         raise UsageError("--launcher ssh needs hosts: use --hostfile FILE or --hosts gpu-01:4,gpu-02:4")
     if len(hosts) > 1 and _rendezvous_at(hosts) in THIS_HOST:
+        if given := os.environ.get("MASTER_ADDR"):
+            raise UsageError(
+                f"MASTER_ADDR={given} is a different host on each: unset it, to meet at {hosts[0].address}, or set it "
+                f"to an address of {hosts[0].address} that the others reach"
+            )
         raise UsageError(
             f"the rendezvous would be at {_rendezvous_at(hosts)}, which is a different host on each: "
             f"give the first host a name that the others resolve, or set MASTER_ADDR"

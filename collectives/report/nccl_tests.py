@@ -81,7 +81,7 @@ def footer(job: Job, rows: list[Row], out_of_bounds: int, enough: bool | None) -
     return "\n".join(
         [
             f"# {'Out of bounds values':<20} : {out_of_bounds} {'FAILED' if out_of_bounds else 'OK'}",
-            f"# {'Avg bus bandwidth':<20} : {average_busbw(rows):g} {verdict}",
+            f"# {'Avg bus bandwidth':<20} : {average_busbw(rows) or 0.0:g} {verdict}",
             "#",
             f"# Collective test concluded: {job.collective}_perf",
             "",
@@ -90,7 +90,7 @@ def footer(job: Job, rows: list[Row], out_of_bounds: int, enough: bool | None) -
     )
 
 
-def average_busbw(rows: list[Row]) -> float:
-    """Mean bus bandwidth in GB/s over all rows, out of place and in place."""
+def average_busbw(rows: list[Row]) -> float | None:
+    """Mean bus bandwidth in GB/s over all rows, out of place and in place; None without rows."""
     values = [way.busbw_gb_per_s for row in rows for way in (row.out_of_place, row.in_place)]
-    return sum(values) / len(values) if values else 0.0
+    return sum(values) / len(values) if values else None

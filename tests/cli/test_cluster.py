@@ -264,6 +264,7 @@ while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$1; shift
 case $host in
 bare*) exit 127;;
+fail*) echo "no memory" >&2; exit 4;;
 junk*) printf '{mark}\\njunk\\n{mark}\\n'; exit 0;;
 loud*) echo Welcome;;
 esac
@@ -276,10 +277,11 @@ exec env -i NCCL_IB_HCA=mlx5_0 PATH={tmp_path}:/usr/bin:/bin sh -c "$*"
 def test_nodes_without_railgauge_are_captured_by_a_collector(tmp_path, bare_ssh):
     """By the node's own Python, with its standard library alone; what is no capture is no node's file."""
     kept = tmp_path / "kept"
-    done = dump("-w", "up1,loud2,bare3,junk4", "-o", str(kept), "--ssh-collector", **bare_ssh)
+    done = dump("-w", "up1,loud2,bare3,junk4,fail5", "-o", str(kept), "--ssh-collector", **bare_ssh)
     assert sorted(path.name for path in kept.iterdir()) == ["loud2.tar.zst", "up1.tar.zst"]
     told = [line.split(None, 1) for line in done.stdout.splitlines()]
     assert any(names == "bare3" and reason.startswith("no Python 3.10 or newer is there") for names, reason in told)
+    assert ["fail5", "the collector ended with status 4: no memory"] in told
     assert any(names == "junk4" and "not a capture" in reason for names, reason in told)
     assert "-I -S -c import os, sys" in (tmp_path / "used").read_text()
     settings = loads((kept / "up1.tar.zst").read_bytes(), "up1").facts["settings"]

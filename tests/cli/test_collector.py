@@ -121,6 +121,8 @@ def test_it_ends_as_every_command_does(tmp_path, collector):
     assert process.returncode == -signal.SIGPIPE
     empty = collected(collector, there, "capture", "-o", "/dev/stdout", "--redact-key", "")
     assert (empty.returncode, b"--redact-key is empty" in empty.stderr) == (2, True)
+    unknown = collected(collector, there, "check", "--only", "nonsense")
+    assert (unknown.returncode, b"'nonsense'; check -v shows all ids" in unknown.stderr) == (2, True)
     assert collected(collector, there, "--version").stdout.startswith(b"railgauge collector ")
 
 

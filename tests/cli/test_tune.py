@@ -13,10 +13,10 @@ from tests.cli.command import in_process
 from tests.cli.test_schemas import check
 from tests.collectives.results import result, row, timing
 
-from railgauge.cli.tune.nccl import NcclRuns
-from railgauge.collectives.nccl_sweep import ENOUGH, NcclTime, NcclWay
+from railgauge.cli.tune.nccl import NcclRuns, TunedCollective
+from railgauge.collectives.nccl_sweep import ENOUGH, OF_ALGORITHM, NcclTime, NcclWay
 from railgauge.topo.errors import RunError, UnavailableError, VerificationError
-from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
 SMALL, LARGE = 1 << 10, 1 << 30
 TREE_LL = NcclWay(Algorithm.TREE, Protocol.LL)
@@ -88,7 +88,7 @@ def test_where_nothing_is_faster_it_says_so(machine):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("alltoall",), "NCCL has no choice of algorithms for it; use one of all_reduce"),
+        (("alltoall",), "'alltoall' is not one of 'all_reduce'"),
         (("all_reduce", "--", "--engine=railgauge"), "--engine=railgauge: the sweep reads the results itself"),
         (("all_reduce", "--", "-J", "a.json"), "-J: the sweep reads"),
         (("all_reduce", "--turns", str(ENOUGH - 1)), "--turns"),
@@ -98,6 +98,10 @@ def test_what_is_refused(machine, arguments, says):
     done = in_process("tune", "nccl", *arguments)
     assert (done.returncode, done.stdout, machine) == (2, "", [])
     assert says in done.stderr
+
+
+def test_the_collectives_on_offer_are_those_of_the_sweep():
+    assert list(map(Collective, TunedCollective)) == list(OF_ALGORITHM)
 
 
 def test_settings_that_the_sweep_makes_itself_are_refused(machine):

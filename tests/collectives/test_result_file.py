@@ -2,6 +2,7 @@
 import contextlib
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,10 @@ def written(tmp_path):
 
 def test_what_was_written_is_read(written):
     assert load(written(DOCUMENT.to_json())) == DOCUMENT
+
+
+def test_without_rows_there_is_no_average():
+    assert replace(DOCUMENT, rows=[]).to_json()["avg_busbw_gb_per_s"] is None
 
 
 def test_a_result_of_an_older_version_lacks_what_came_later(written):
@@ -70,7 +75,7 @@ def test_a_file_that_is_not_there(tmp_path):
         (("rows", 0, "bytes"), "8", r"rows\[0\]\.bytes is not an integer"),
         (("rows", 0, "bytes"), True, r"rows\[0\]\.bytes is not an integer"),
         (("rows", 0, "bytes"), 10**400, "out of range"),
-        (("rows", 0, "in_place", "time_us"), float("nan"), r"rows\[0\]\.in_place\.time_us is out of range"),
+        (("rows", 0, "in_place", "time_us"), float("nan"), "NaN is not a finite number"),
         (("rows", 0, "in_place", "time_us"), 1e300, "out of range"),
         (("rows", 0, "in_place", "time_us"), 10**400, "not a result of a run"),
         (("rows", 0, "in_place", "wrong"), "x", "not an integer or null"),

@@ -100,8 +100,8 @@ RING = {"collective": "all_reduce", "algorithm": "ring"}
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"no json", "Expecting value"),
-        (b"\xff\xfe\x00", "decode"),
+        (b"no json", "from line 1, column 1 on"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
         (b"[]", "indices"),
         (b'{"entries": []}', "'schema' is missing"),
         (b'{"schema": "railgauge/run/1"}', "'railgauge/run/1', not 'railgauge/tuning/1'"),
@@ -109,9 +109,9 @@ RING = {"collective": "all_reduce", "algorithm": "ring"}
         ([ENTRY], "'measured' is missing"),
         ([ENTRY | {"measured": [{"collective": "all_reduce"}]}], "'algorithm' is missing"),
         ([ENTRY | {"measured": [RING | {"bytes": -1, "time_us": 1}]}], "-1 bytes"),
-        ([ENTRY | {"measured": [RING | {"bytes": 8, "time_us": float("nan")}]}], "nan us"),
+        ([ENTRY | {"measured": [RING | {"bytes": 8, "time_us": float("nan")}]}], "NaN is not a finite number"),
         ([ENTRY | {"measured": [RING | {"bytes": 8, "time_us": 0}]}], "0.0 us"),
-        (b"[" * 100_000, "recursion"),
+        (b"[" * 100_000, "nested too deeply"),
     ],
 )
 def test_another_file_is_an_error_that_says_why_and_what_to_do(tmp_path, content, says):

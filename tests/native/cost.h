@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-constexpr int kTurns = 20, kCallsOfTurn = 10000;
+constexpr int kTurns = 400, kCallsOfTurn = 500;  // a turn is shorter than a time slice
 
 // ns of a body(i) in the fastest of the turns.
 template <class F>

@@ -230,10 +230,8 @@ def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
         raise InputError(f"{name} is larger than {MAX_DOCUMENT >> 20} MiB", path)
     try:
         document = json_value(files[name])
-    except RecursionError as error:
-        raise InputError(f"{name} is nested too deeply", path) from error
     except ValueError as error:
-        raise InputError(f"{name} is not JSON: {error}", path) from error
+        raise InputError(f"{name} is {error}", path) from error
     if not isinstance(document, dict):
         raise InputError(f"{name} is not a JSON object", path)
     if wrong := misfit(document, name):

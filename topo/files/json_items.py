@@ -94,9 +94,9 @@ class _Text:
                 value, end = self._read(self._text, self._at)
             except RecursionError:
                 raise self.error("nested too deeply") from None
-            except ValueError as error:
+            except ValueError:
                 if not self._more():
-                    raise self.error(str(error).partition(":")[0]) from None
+                    raise self.error("a value is not JSON") from None
                 continue
             if self._text[end : end + 1] in ENDS or not self._more():  # a number may go on
                 self._at = end

@@ -10,17 +10,29 @@ def json_value(data: bytes | str) -> Any:
     """The value in a JSON text.
 
     Raises:
-        ValueError: it is not JSON, or has a number that is not finite. RecursionError: it is nested too deeply.
+        ValueError: it is not JSON, and from where on; or it has a number that is not finite, or is nested too deeply.
     """
-    return json.loads(data, parse_constant=_no_number, parse_float=_finite)
+    try:
+        return json.loads(data, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("not JSON that can be read: it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise ValueError("not JSON: it is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        where = f"from line {error.lineno}, column {error.colno} on" if data.strip() else "it is empty"
+        raise ValueError(f"not JSON: {where}") from None
+    except ValueError as error:
+        if str(error).startswith("not JSON"):
+            raise
+        raise ValueError("not JSON that can be read: a number of thousands of digits") from None
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not a finite number")
+    raise ValueError(f"not JSON: {text} is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"{text[:20]} is not a finite number")
+        raise ValueError(f"not JSON: {text[:20]} is not a finite number")
     return value

@@ -23,8 +23,12 @@ def found_in(package: str, *kinds: type[Kind]) -> tuple[Kind, ...]:
     return tuple(rules[card.id] for card in in_order(rule.card for rule in rules.values()))
 
 
-def selected(known: Sequence[str], only: Iterable[str], skip: Iterable[str]) -> tuple[str, ...]:
-    """The requested ids, among those of a command; each text is an id or several with commas between them.
+EXPLAIN = "railgauge explain lists all ids"
+
+
+def selected(known: Sequence[str], only: Iterable[str], skip: Iterable[str], listed: str = EXPLAIN) -> tuple[str, ...]:
+    """The requested ids, among those of a command; each text is an id or several with commas between them. `listed`:
+    what shows the ids, in words.
 
     UsageError for a requested id that is not the command's; ids of other commands may be skipped.
     """
@@ -33,7 +37,7 @@ def selected(known: Sequence[str], only: Iterable[str], skip: Iterable[str]) -> 
     if unknown:
         more = f" and {len(unknown) - MOST} more" if len(unknown) > MOST else ""
         named = ", ".join(_with_hint(one, known) for one in unknown[:MOST])
-        raise UsageError(f"not checked by this command: {named}{more}; railgauge explain lists all ids")
+        raise UsageError(f"not checked by this command: {named}{more}; {listed}")
     return tuple(one for one in known if one not in left_out and (not wanted or one in wanted))
 
 

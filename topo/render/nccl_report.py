@@ -33,9 +33,13 @@ def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
         yield from map(line, _indented(usage_table(part)[: MOST_ROWS + 1], width))
         if len(part.rows) > MOST_ROWS:
             yield line(f"  and {len(part.rows) - MOST_ROWS} more (--json has all)")
+        if slowest := ", ".join(dict.fromkeys(row.forecast.host for row in part.rows if row.forecast)):
+            yield line(f"  the hosts differ: forecast as if all were like the slowest, {slowest}", Ink.QUIET)
         if part.times is not None:
             yield line(f"  waiting at the begin, by {part.times.clock}:")
             yield from map(line, _indented(lateness_table(part), width))
+            if len(part.lateness) > MOST_RANKS:
+                yield line(f"  and {counted(len(part.lateness) - MOST_RANKS, 'rank')} more (--json has all)")
     if len(found.communicators) > MOST_COMMUNICATORS:
         yield line(f"and {len(found.communicators) - MOST_COMMUNICATORS} more communicators (--json has all)")
     if found.runs:
@@ -48,7 +52,7 @@ def report_lines(found: JobReport, width: int | None) -> Iterator[Line]:
 def headline(job: RecordedJob) -> str:
     """`2 processes on node1; NCCL 2.28.9, level channel; 320 records`."""
     releases = sorted({one.nccl for one in job.recordings if one.nccl})
-    hosts = sorted({one.host for one in job.recordings})
+    hosts = job.hosts
     levels = sorted({one.level for one in job.recordings})
     where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
     library = f"NCCL {', '.join(releases)}" if releases else "release of NCCL unknown"
@@ -233,6 +237,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
             "time_us": beside.row.time_us,
             "busbw_gb_per_s": beside.row.busbw_gb_per_s,
             "bound_gb_per_s": beside.bound_gb_per_s,
+            "host": beside.host or None,
         },
     }
 

@@ -98,6 +98,7 @@ class _CheckedGroups:
     def group_nodes(self, group: str, namespace: str | None = None) -> list[str]:
         """The nodes of a group, as text. UsageError for an invalid name."""
         if not GROUP.fullmatch(group):
-            raise UsageError(f"@{group[:100]}: a group name may have letters, digits and _ . : - only")
+            shown = f"{namespace}:{group}" if namespace else group
+            raise UsageError(f"@{shown[:100]}: a group name may have letters, digits and _ . : - only")
         found: list[str] = self._groups.group_nodes(group, namespace)
         return found

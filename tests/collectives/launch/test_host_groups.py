@@ -60,6 +60,11 @@ def test_groups_are_their_hosts(source):
     assert list(source.iterdir()) == []
 
 
+def test_a_group_is_named_with_its_source(source):
+    with pytest.raises(InputError, match=r"f:1: @slurm:p>x: "):
+        parse_hostfile("@slurm:p>x\n", "f")
+
+
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_no_group_is_a_command(source, text):
     with pytest.raises(UsageError, match="letters, digits"):

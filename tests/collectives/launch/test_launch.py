@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.cli.command import in_process
 from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.launch.hostfile import hosts_from
@@ -203,6 +204,14 @@ def test_the_ranks_environment_has_no_place_of_the_launchers_own(monkeypatch):
     exported = environment(asked())
     assert find_place({name: value for name, value in exported.items() if name != "SLURM_PROCID"}) is None
     assert exported["MASTER_ADDR"] == "gpu-01"
+
+
+def test_an_address_that_means_another_host_on_each_is_refused_with_what_gave_it():
+    hosts = ("run", "all_reduce", "--launcher", "ssh", "--hosts", "gpu-01,gpu-02")
+    done = in_process(*hosts, MASTER_ADDR="localhost")
+    assert (done.returncode, "MASTER_ADDR=localhost is a different host on each: unset it" in done.stderr) == (2, True)
+    done = in_process(*hosts[:-1], "localhost,gpu-02", MASTER_ADDR="")
+    assert "the rendezvous would be at localhost" in done.stderr
 
 
 def group_of_child(pid):

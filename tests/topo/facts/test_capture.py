@@ -185,7 +185,7 @@ def test_json_that_is_too_deep_or_too_long_is_refused(tmp_path):
 
 
 def test_json_that_is_too_deep_is_called_so(tmp_path):
-    with pytest.raises(InputError, match=r"nvml\.json is nested too deeply$"):
+    with pytest.raises(InputError, match=r"nvml\.json is not JSON that can be read: it is nested too deeply$"):
         load(archive(tmp_path / "c.tar.gz", [("facts/nvml.json", b"[" * 100_000)]))
 
 

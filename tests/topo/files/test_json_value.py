@@ -20,6 +20,23 @@ def test_a_number_that_is_not_finite_is_no_json(text):
     assert json_value("[1.5, 2, -1e300]") == [1.5, 2, -1e300]
 
 
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "not JSON: it is empty"),
+        (b"{\n  x", "not JSON: from line 2, column 3 on"),
+        ("[1, 2] 3", "not JSON: from line 1, column 8 on"),
+        (b'"\xff"', "not JSON: it is not UTF-8 text"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"9" * 5000, "a number of thousands of digits"),
+    ],
+)
+def test_what_is_no_json_is_said_in_our_words(data, says):
+    with pytest.raises(ValueError, match="not JSON") as caught:
+        json_value(data)
+    assert says in str(caught.value)
+
+
 @pytest.mark.parametrize("text", NOT_FINITE)
 @pytest.mark.parametrize(
     "command",

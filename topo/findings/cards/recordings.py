@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `nccl report` finds in the recordings of a job that ran with stock NCCL."""
 
-from railgauge.topo.findings.card import INFO, WARN, Card
+from railgauge.topo.findings.card import INFO, UNKNOWN, WARN, Card
 
 OF_RECORDINGS = ("recordings of librailgauge-nccl-plugin.so",)
 
 RANK_LATE = Card(
     id="rank-late",
     title="A rank reaches collectives after the others, which wait for it",
-    levels=(INFO, WARN),
+    levels=(INFO, WARN, UNKNOWN),
     about=(
         "Collectives are barriers: all ranks wait until the last one has come. Where one rank causes most of the "
         "waiting, the network is not slow; that rank is. Clocks are aligned by the ends of the collectives. INFO where "
-        "only calls were recorded: a program that runs ahead of its GPU may call late without harm."
+        "only calls were recorded: a program that runs ahead of its GPU may call late without harm. UNKNOWN: ranks "
+        "without a recording, or hosts whose clocks are too far apart to compare calls."
     ),
     effect="the whole job runs at the speed of that rank",
     remedy=(
@@ -26,11 +27,12 @@ RANK_LATE = Card(
 OPERATION_SLOW = Card(
     id="operation-slow",
     title="Collectives take longer than forecast after all ranks have come",
-    levels=(WARN,),
+    levels=(WARN, UNKNOWN),
     about=(
         "The time from when the last rank has come until the last one is through, beside the forecast of graph "
-        "predict for the same machine, ranks and size: below three quarters of its bandwidth from 1 MiB on. Computing "
-        "on the same GPUs at the same time costs some of it."
+        "predict for the same machine, ranks and size: below three quarters of its bandwidth from 1 MiB on. Where the "
+        "captures of a job's hosts differ, the forecast of the fastest counts. Computing on the same GPUs at the same "
+        "time costs some of it. UNKNOWN: --from has no capture of a host."
     ),
     remedy=(
         "railgauge check on each node; a slow channel, peer or NIC is named beside it where the recording has it "
@@ -81,8 +83,11 @@ ALGORITHM_DIFFERS = Card(
 RECORDS_LOST = Card(
     id="records-lost",
     title="The recording has no room for all operations; the newest are kept",
-    levels=(INFO,),
-    about="A recording is bounded. What the report counts is that of the records that are left.",
+    levels=(INFO, UNKNOWN),
+    about=(
+        "A recording is bounded. What the report counts is that of the records that are left. UNKNOWN: recordings that "
+        "cannot be read, have a rank that another has too, or no communicator."
+    ),
     remedy="more room (--mib), a lower --level, or --every N",
     reads=OF_RECORDINGS,
 )

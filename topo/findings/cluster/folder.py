@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from railgauge.topo.errors import Error, InputError, UnavailableError, described
+from railgauge.topo.facts.named_source import is_xml
 from railgauge.topo.findings.cluster.node import ClusterNode, Look, Sheet, read_node
 from railgauge.topo.values.number import natural
 from railgauge.topo.values.printable import MARK
@@ -24,6 +25,8 @@ CHUNK = 25
 """Files per chunk of a process; fewer than two chunks are read in this process."""
 GARBAGE_PASS = 100_000
 """Allocations between two garbage collections of a reading process: a capture has some ten thousand live objects."""
+BEGINNING = 4096
+"""Bytes that tell NCCL's XML from hwloc's."""
 NodeFile = tuple[str, str]
 """The node's name, and the file's path."""
 
@@ -35,6 +38,26 @@ class Unread:
     name: str
     reason: str
     error: str = ""
+
+
+def is_cluster(path: str) -> bool:
+    """Whether a path is such a folder, and not a machine: it has a capture, or topology files alone."""
+    try:
+        names = [entry.name for entry in os.scandir(path) if entry.is_file() and not entry.name.startswith(".")]
+    except OSError:
+        return False
+    if any(name.endswith(CAPTURES) for name in names):
+        return True
+    return bool(names) and all(name.endswith(TOPOLOGY) and _is_topology(os.path.join(path, name)) for name in names)
+
+
+def _is_topology(path: str) -> bool:
+    """Whether a file is NCCL's XML and not hwloc's, by its beginning."""
+    try:
+        with open(path, "rb") as file:
+            return is_xml(file.read(BEGINNING))
+    except OSError:
+        return False
 
 
 def node_files(folder: str) -> tuple[NodeFile, ...]:

@@ -31,8 +31,8 @@ def load(path: str) -> tuple[str, tuple[Finding, ...]]:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a findings document {WRITTEN_BY}", path)
     try:
         document = all_printable(json_value(data))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", path) from None
+    except ValueError as error:
+        raise InputError(str(error), path) from None
     listed = document.get("findings") if isinstance(document, dict) else None
     if not isinstance(listed, list) or document.get("schema") != SCHEMA:
         raise InputError(f"not a {SCHEMA} document {WRITTEN_BY}", path)

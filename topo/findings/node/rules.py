@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from railgauge.topo.findings.detectors import found_in, selected
+from railgauge.topo.findings.detectors import EXPLAIN, found_in, selected
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import Baseline, SinceBaseline
 from railgauge.topo.findings.node.consequences import with_causes
@@ -38,7 +38,9 @@ def _placed(finding: Finding, machine: Machine) -> Finding:
     return replace(finding, host=machine.host, path=path, line=finding.line if path else None)
 
 
-def chosen(only: Iterable[str], skip: Iterable[str], cost: int) -> tuple[Rule | ComparisonRule, ...]:
+def chosen(
+    only: Iterable[str], skip: Iterable[str], cost: int, listed: str = EXPLAIN
+) -> tuple[Rule | ComparisonRule, ...]:
     """The rules by id, with their checks at a cost; see `selected`."""
-    wanted = selected([rule.id for rule in RULES], only, skip)
+    wanted = selected([rule.id for rule in RULES], only, skip, listed)
     return tuple(at_cost(rule, cost) for rule in RULES if rule.id in wanted)

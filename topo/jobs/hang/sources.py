@@ -144,8 +144,8 @@ class Sources:
     def _document(self, data: bytes, path: str) -> None:
         try:
             document = json_value(data)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"damaged or cut off JSON: {error}", path) from None
+        except ValueError as error:
+            raise InputError(f"damaged or cut off: {error}", path) from None
         schema = document.get("schema")
         read = self._documents.get(schema) if isinstance(schema, str) else None
         if read:

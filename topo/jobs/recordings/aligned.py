@@ -37,7 +37,8 @@ class Clock(StrEnum):
 class Aligned:
     """The collectives that all given ranks have: a row for each rank, a column for each. In ns of one clock.
 
-    began: when a rank came. ended: None without ends. collectives: those of the first rank.
+    began: when a rank came. ended: None without ends. collectives: those of the first rank. apart_ns: what the hosts'
+    wall clocks differ by if that is so much that nothing can be compared, else 0.
     """
 
     clock: Clock
@@ -46,6 +47,7 @@ class Aligned:
     began: Array
     ended: Array | None
     unix_ns: int
+    apart_ns: int = 0
 
     @property
     def last(self) -> Array:
@@ -149,4 +151,13 @@ def _by_calls(ranks: dict[int, RankOperations], both: list[Array]) -> Aligned:
         began=began,
         ended=None,
         unix_ns=0,
+        apart_ns=0 if one_host else _apart_ns(began),
     )
+
+
+def _apart_ns(began: Array) -> int:
+    """How far two ranks are apart of which one called its last operation before the other called its first: clocks that
+    differ, since collectives wait for each other. 0: no two are.
+    """
+    gap = int(began.min(axis=1).max()) - int(began.max(axis=1).min())
+    return max(gap, 0)

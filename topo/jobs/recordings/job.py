@@ -19,6 +19,7 @@ MOST_BYTES = 4 << 30
 """Of one recording: RAILGAUGE_NCCL_MIB has as many at most, and a header before them."""
 MOST_HEADER = 1 << 20
 ENOUGH = 512
+SUFFIX = ".nccl"
 NOTHING = "no recording of `railgauge nccl`: run the job with `railgauge nccl run --record DIR` or `nccl env`"
 
 
@@ -47,26 +48,47 @@ class RecordedJob:
     """All recordings of a job."""
 
     recordings: list[Recording] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """Recordings that could not be read, each with the reason."""
 
     @property
     def lost(self) -> int:
         """Records that are lost, of all processes."""
         return sum(one.lost for one in self.recordings)
 
-    @cached_property
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of its processes, in alphabetical order."""
+        return tuple(sorted({one.host for one in self.recordings}))
+
+    @property
     def communicators(self) -> list[CommunicatorRanks]:
         """Those of which a rank is known, the largest first."""
+        return self._laid_together[0]
+
+    @property
+    def repeated(self) -> list[str]:
+        """Ranks of a communicator that two recordings have, such as a copy of a folder; the first counts."""
+        return self._laid_together[1]
+
+    @cached_property
+    def _laid_together(self) -> tuple[list[CommunicatorRanks], list[str]]:
         by_hash: dict[int, dict[int, RankOperations]] = {}
+        repeated = []
         for recording in self.recordings:
             for one in operations_of(recording):
-                if one.rank >= 0:
-                    by_hash.setdefault(one.communicator.hash, {}).setdefault(one.rank, one)
+                known = by_hash.setdefault(one.communicator.hash, {}) if one.rank >= 0 else {}
+                if one.rank in known:
+                    where = known[one.rank].recording.path
+                    repeated.append(f"{recording.path}: {where} has rank {one.rank} of {one.communicator.id} too")
+                else:
+                    known[one.rank] = one
         found = []
         for ranks in by_hash.values():
             first = ranks[min(ranks)].communicator
             size = max(*(one.communicator.size for one in ranks.values()), max(ranks) + 1)
             found.append(CommunicatorRanks(id=first.id, name=first.name, size=size, ranks=dict(sorted(ranks.items()))))
-        return sorted(found, key=lambda one: (-one.size, one.id))
+        return sorted(found, key=lambda one: (-one.size, one.id)), repeated
 
 
 def read_job(paths: Iterable[str], notice: Callable[[str], None] = lambda _: None) -> RecordedJob:
@@ -84,9 +106,12 @@ def read_job(paths: Iterable[str], notice: Callable[[str], None] = lambda _: Non
             if name in given:
                 raise
             notice(f"{error}: left out")
+            job.unread.append(str(error))
             continue
         if not found and name in given:
             raise InputError(NOTHING, name)
+        if not found and name.endswith(SUFFIX):
+            job.unread.append(f"{name}: not a recording of `railgauge nccl`")
         job.recordings += found
     if not job.recordings:
         raise InputError(NOTHING, given[0] if len(given) == 1 else f"{len(given)} files")

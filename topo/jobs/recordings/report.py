@@ -23,16 +23,19 @@ from railgauge.topo.jobs.judge.judge import GOOD
 from railgauge.topo.jobs.recordings.aligned import Aligned, aligned
 from railgauge.topo.jobs.recordings.evidence import job_state
 from railgauge.topo.jobs.recordings.faults import MachineFaults
-from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts
+from railgauge.topo.jobs.recordings.forecasts import Forecasted, JobForecasts, elsewhere
 from railgauge.topo.jobs.recordings.job import CommunicatorRanks, RecordedJob
 from railgauge.topo.jobs.recordings.lateness import RankLateness, lateness
+from railgauge.topo.jobs.recordings.machines import JobMachines
 from railgauge.topo.jobs.recordings.slow_channels import SlowChannel, slow_channels
 from railgauge.topo.jobs.recordings.slow_sends import Sends, SlowSends, all_sends, slow_sends
 from railgauge.topo.jobs.recordings.usage import NcclChoice, UsageRow, usage
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.values.node_names import folded
 
+NO_MACHINES = JobMachines()
 LARGE = 1 << 20
 """Bytes from which bandwidth counts, not latency."""
 LONGEST_SECONDS = 10.0
@@ -49,11 +52,14 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunicatorReport:
-    """One communicator. times: None if fewer than two ranks were recorded."""
+    """One communicator. times: None if fewer than two ranks were recorded, or their hosts' clocks are `apart_ns` apart,
+    which is 0 otherwise.
+    """
 
     communicator: CommunicatorRanks
     rows: tuple[ReportRow, ...]
     times: Aligned | None
+    apart_ns: int
     lateness: tuple[RankLateness, ...]
     slow_channels: tuple[SlowChannel, ...]
     sends: tuple[Sends, ...]
@@ -75,27 +81,28 @@ class JobReport:
     findings: tuple[Finding, ...]
 
 
-def report(job: RecordedJob, machine: Machine | None = None, now_s: float | None = None) -> JobReport:
-    """The report; `machine`: what each host is. now_s: Unix time, None if the recordings are not those of now."""
-    forecasts = JobForecasts(machine) if machine else None
-    why = "" if machine else "no machine: --from MACHINE gives a forecast"
+def report(job: RecordedJob, machines: JobMachines = NO_MACHINES, now_s: float | None = None) -> JobReport:
+    """The report; now_s: Unix time, None if the recordings are not those of now."""
+    forecasts = JobForecasts(machines) if machines.is_known else None
+    why = "" if machines.is_known else "no machine: --from MACHINE gives a forecast"
     parts = []
     for one in job.communicators:
         part, missing = _communicator(one, forecasts)
         parts.append(part)
         why = why or missing
-    faults = MachineFaults(machine)
+    faults = MachineFaults(machines)
     runs = now_s is not None and 0 <= now_s - _newest_s(job) < LONGEST_SECONDS
     scene = job_state(job)
     hang = verdict(scene)
     found = [finding for part in parts for finding in _findings(part, forecasts, faults)]
     found += [one for one in hang.findings if not runs or one.id == OPERATION_MISMATCH.id]
     found += _lost(job)
+    found += _unknown(job, machines)
     return JobReport(
         job=job,
         communicators=tuple(parts),
         hang=hang,
-        notes=() if runs else tuple(scene.notes),
+        notes=(*elsewhere(job, machines), *(() if runs else scene.notes)),
         runs=runs,
         why_no_forecast=why,
         findings=tuple(sorted(found, key=lambda one: ORDER.index(one.level))),
@@ -113,6 +120,8 @@ def _newest_s(job: RecordedJob) -> float:
 
 def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tuple[CommunicatorReport, str]:
     times, why, rows = aligned(one), "", []
+    apart_ns = times.apart_ns if times else 0
+    times = None if apart_ns else times
     for row in usage(one, times):
         beside = None
         try:
@@ -125,6 +134,7 @@ def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tup
         communicator=one,
         rows=tuple(rows),
         times=times,
+        apart_ns=apart_ns,
         lateness=tuple(lateness(times)) if times else (),
         slow_channels=tuple(slow_channels(one, times)),
         sends=tuple(sends),
@@ -135,18 +145,22 @@ def _communicator(one: CommunicatorRanks, forecasts: JobForecasts | None) -> tup
 
 def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: MachineFaults) -> Iterator[Finding]:
     title = part.communicator.title
+    for why in _not_compared(part):
+        yield RANK_LATE.finding(Level.UNKNOWN, title, f"{title}: {why}", fix=False)
     for late in part.lateness:
         if late.is_late:
             yield _late(part, late, faults)
     for row in part.rows:
-        if finding := _slow(part, row):
+        if finding := _slow(part, row, faults):
             yield finding
     for channel in part.slow_channels:
-        nics = forecasts.nics(part.communicator, channel.channel) if forecasts else ()
+        hosts = dict.fromkeys(part.communicator.ranks[rank].recording.host for rank in channel.ranks)
+        planned = {host: _planned(part, channel.channel, host, forecasts) for host in hosts}
+        nics = dict.fromkeys(name for names in planned.values() for name in names)
         over = f" (over {', '.join(nics)} by the plan)" if nics else ""
         message = (
             f"channel {channel.channel}{over} takes {channel.factor:.2g} times as long as the others on "
-            f"{named(channel.ranks)}, in {channel.operations} operations{faults.of(nics)}"
+            f"{named(channel.ranks)}, in {channel.operations} operations{faults.of(planned)}"
         )
         evidence = {"channel": channel.channel, "ranks": list(channel.ranks), "factor": channel.factor}
         yield CHANNEL_SLOW.finding(Level.WARN, title, message, evidence=evidence)
@@ -156,20 +170,33 @@ def _findings(part: CommunicatorReport, forecasts: JobForecasts | None, faults: 
         yield finding
 
 
+def _not_compared(part: CommunicatorReport) -> Iterator[str]:
+    """What keeps ranks from being compared, in words."""
+    one = part.communicator
+    if missing := [rank for rank in range(one.size) if rank not in one.ranks]:
+        yield f"no recording of {named(missing)}: whether the others wait there is unknown"
+    if part.apart_ns:
+        seconds = max(round(part.apart_ns / 1e9), 1)
+        yield (
+            f"the clocks of {folded(one.hosts)} differ by {seconds} s or more: calls are not compared; "
+            "--level channel needs no such clocks (chronyc tracking shows theirs)"
+        )
+
+
 def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -> Finding:
     of = part.communicator.ranks[late.rank]
     where = f"{of.recording.title}" + (f", GPU {of.communicator.bus_id}" if of.communicator.bus_id else "")
     times = part.times
     by_calls = times is not None and times.ended is None
     how = f"{late.times} of {late.operations} operations"
-    long = f"typically {late.typical_ns / 1e6:.3g} ms (most {late.most_ns / 1e6:.3g} ms"
+    long = f"typically {_ms(late.typical_ns)} ms (most {_ms(late.most_ns)} ms"
     if by_calls:
         message = (
             f"rank {late.rank} ({where}) called {how} after the others, {long}); --level channel shows any waiting"
         )
     else:
         message = f"the others wait for rank {late.rank} ({where}) in {how}, {long}; {times.clock if times else ''})"
-    message += faults.of((of.communicator.bus_id,))
+    message += faults.of({of.recording.host: (of.communicator.bus_id,)})
     evidence = {
         "rank": late.rank,
         "host": of.recording.host,
@@ -185,31 +212,49 @@ def _late(part: CommunicatorReport, late: RankLateness, faults: MachineFaults) -
     )
 
 
-def _slow(part: CommunicatorReport, row: ReportRow) -> Finding | None:
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.3g}" if ns < 1e9 else f"{ns / 1e6:.0f}"
+
+
+def _slow(part: CommunicatorReport, row: ReportRow, faults: MachineFaults) -> Finding | None:
     used, beside = row.used, row.forecast
     reached = used.busbw_gb_per_s
-    if beside is None or reached is None or used.bytes < LARGE or reached >= GOOD * beside.row.busbw_gb_per_s:
+    if beside is None or reached is None or used.bytes < LARGE or reached >= GOOD * beside.best_gb_per_s:
         return None
     top = beside.row.busbw_gb_per_s
     message = (
         f"{used.function} of {size_text(used.bytes)} {used.dtype}: {reached:.4g} GB/s busbw after all ranks have come, "
         f"{reached / top:.0%} of the forecast of {top:.4g} GB/s"
     )
+    if beside.host:
+        message += (
+            f" with all hosts like {beside.host}, {reached / beside.best_gb_per_s:.0%} of {beside.best_gb_per_s:.4g} "
+            f"GB/s like the fastest{faults.of({beside.host: _links_of(faults.machines.of(beside.host))})}"
+        )
     evidence = {"bytes": used.bytes, "reached_gb_per_s": reached, "forecast_gb_per_s": top}
     return OPERATION_SLOW.finding(Level.WARN, part.communicator.title, message, evidence=evidence)
+
+
+def _links_of(machine: Machine | None) -> list[str]:
+    """The bus ids of a machine's GPUs and the names of its NICs."""
+    if machine is None:
+        return []
+    return [gpu.bus_id or "" for gpu in machine.system.gpus] + [names_of(net)[-1] for net in machine.system.nets]
 
 
 def _slow_sends(
     part: CommunicatorReport, slow: SlowSends, forecasts: JobForecasts | None, faults: MachineFaults
 ) -> Finding:
-    sends = slow.sends
-    nics = _nics(part, sends, forecasts, faults.machine)
+    sends, ranks = slow.sends, part.communicator.ranks
+    host = ranks[sends.rank].recording.host
+    peer = ranks[sends.peer].recording.host if sends.peer in ranks else ""
+    nics = _nics(part, sends, forecasts, faults.machines)
+    to = _planned(part, sends.channel, peer, forecasts) if peer and faults.machines.is_cluster else ()
     by = f" by {', '.join(nics)}" if nics else f" by NIC {sends.device}" if sends.device is not None else ""
-    host = part.communicator.ranks[sends.rank].recording.host
     message = (
-        f"the network takes the sends of rank {sends.rank} on {host} to rank {sends.peer} on channel {sends.channel}"
-        f"{by} with {sends.gb_per_s:.3g} GB/s, those of the others with {slow.others_gb_per_s:.3g} GB/s "
-        f"({sends.steps} steps){faults.of(nics)}"
+        f"the network takes the sends of rank {sends.rank} on {host} to rank {sends.peer}{f' on {peer}' * bool(peer)} "
+        f"on channel {sends.channel}{by} with {sends.gb_per_s:.3g} GB/s, those of the others with "
+        f"{slow.others_gb_per_s:.3g} GB/s ({sends.steps} steps){faults.of({host: nics, peer: to})}"
     )
     evidence = {
         "rank": sends.rank,
@@ -223,12 +268,19 @@ def _slow_sends(
 
 
 def _nics(
-    part: CommunicatorReport, sends: Sends, forecasts: JobForecasts | None, machine: Machine | None
+    part: CommunicatorReport, sends: Sends, forecasts: JobForecasts | None, machines: JobMachines
 ) -> tuple[str, ...]:
     """The NIC that the sends name, else those that the plan gives the channel."""
+    host = part.communicator.ranks[sends.rank].recording.host
+    machine = machines.of(host)
     if machine and sends.device is not None:
         return tuple(names_of(net)[-1] for net in machine.system.nets if net.dev == sends.device)
-    return forecasts.nics(part.communicator, sends.channel) if forecasts else ()
+    return _planned(part, sends.channel, host, forecasts)
+
+
+def _planned(part: CommunicatorReport, channel: int, host: str, forecasts: JobForecasts | None) -> tuple[str, ...]:
+    """The NICs of a host that the plan gives a channel."""
+    return forecasts.nics(part.communicator, channel, host) if forecasts else ()
 
 
 def _differs(part: CommunicatorReport) -> Finding | None:
@@ -258,7 +310,18 @@ def same_choice(choice: NcclChoice, beside: Forecasted) -> bool:
     return same and choice.channels in (0, planned.channels)
 
 
+def _unknown(job: RecordedJob, machines: JobMachines) -> Iterator[Finding]:
+    for hosts, why in machines.unknown(job.hosts):
+        yield OPERATION_SLOW.finding(Level.UNKNOWN, hosts, f"{hosts}: {why}", fix=False)
+
+
 def _lost(job: RecordedJob) -> Iterator[Finding]:
+    if missing := [*job.unread, *job.repeated]:
+        more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
+        yield RECORDS_LOST.finding(Level.UNKNOWN, "recordings", f"left out: {missing[0]}{more}", fix=False)
+    if not job.communicators:
+        none = "no communicator is recorded: NCCL made none yet, or was ended before"
+        yield RECORDS_LOST.finding(Level.UNKNOWN, "recordings", none, fix=False)
     short = [one for one in job.recordings if one.lost]
     if short:
         records = sum(one.lost for one in short)

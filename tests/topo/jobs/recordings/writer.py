@@ -31,6 +31,7 @@ class RankFile:
             "profiler": 5, "job_rank": rank, "job_size": size, "monotonic_ns": 0, "realtime_ns": UNIX_NS, **header,
         }  # fmt: skip
         self.communicators = [(HASH, "tp", rank, size, 1)]
+        self.bus_id = ""
         self.variables = []
         self.rows = []
         self.numbers = Counter()
@@ -96,7 +97,7 @@ class RankFile:
         header["capacity"], header["written"] = capacity, len(self.rows)
         communicators = np.zeros(layout.COMMUNICATORS + 1, layout.COMMUNICATOR)
         for slot, (number, name, rank, size, state) in enumerate(self.communicators):
-            communicators[slot] = (state, rank, size, 1, number, name, b"", 0, 0, self.numbers[slot])
+            communicators[slot] = (state, rank, size, 1, number, name, self.bus_id, 0, 0, self.numbers[slot])
         names = np.zeros((layout.TABLES, layout.NAMES), f"S{layout.NAME_BYTES}")
         for table, some in enumerate(NAMES):
             names[table, : len(some)] = some
