@@ -55,7 +55,7 @@ def wanted(
     """What was asked for; remarks about tables go to stderr.
 
     Raises:
-        UsageError: nothing was. InputError: a file is no table. UnavailableError: the folder is a file.
+        UsageError: nothing was. InputError: a file is no table. UnavailableError: nothing can be recorded there.
     """
     from railgauge.collectives.nccl_plugin import Wanted, why_not_tuned
     from railgauge.collectives.nccl_tuning import check_tunings
@@ -64,6 +64,8 @@ def wanted(
         raise UsageError("nothing to do: --record DIR records, --tune FILE applies a table of railgauge tune nccl")
     if record and os.path.lexists(record) and not os.path.isdir(record):
         raise UnavailableError(f"--record {record} is not a folder")
+    if record and os.path.isdir(record) and not os.access(record, os.W_OK | os.X_OK):
+        raise UnavailableError(f"--record {record}: this user may not write there")
     asked = Wanted(folder=record, level=level.value, every=every, mib=mib, tables=tuple(tune or ()))
     remarks = check_tunings(asked.tables, environment, why_not_tuned)
     for remark in (*remarks, *asked.replaced(environment)):

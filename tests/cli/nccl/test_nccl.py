@@ -250,6 +250,13 @@ def test_errors_say_what_to_do(tmp_path, arguments, status, word):
     assert word in done.stderr
 
 
+def test_a_folder_where_nothing_can_be_written_is_refused_before_the_job(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and str(path) == str(tmp_path)))
+    done = in_process("nccl", "run", "--record", str(tmp_path), "--", "true")
+    assert done.returncode == 3
+    assert "may not write there" in done.stderr
+
+
 def test_the_report_is_written_in_every_format(tmp_path):
     files = write(job(size=3, late=1), tmp_path)
     for name, word in (
