@@ -77,6 +77,22 @@ CUDA_START_FAILED = Card(
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
+            r"(?i:NVIDIA Driver was not detected|driver not loaded)",
+            FAIL,
+            "there is no driver of NVIDIA's in the container or on the node: a container gets it from NVIDIA's runtime",
+            general=1,
+        ),
+        Pattern(
+            r"(?:[Cc]uda|CUDA)\b.{0,80}(?:'unknown error'|: unknown error)|cudaErrorUnknown|CUDA_ERROR_UNKNOWN"
+            r"|[Cc]uda failure "
+            r"999\b",
+            FAIL,
+            "CUDA gives no reason (unknown error): mostly nvidia_uvm is not loaded on the node, its device files are "
+            "not "
+            "in the container, or the driver was updated or hung while it was in use",
+            general=1,
+        ),
+        Pattern(
             r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device"
             r"|/dev/kfd\b.*(?:denied|No such|not |fail)|No HIP GPUs are available|ROCk module is NOT loaded",
             FAIL,
@@ -253,7 +269,8 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"(?:[Ff]ail|rror).{0,80}(?:CUDA IPC|IPC handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port|cuMemMap)"
+            r"(?:[Ff]ail|rror|FATAL|Fatal).{0,80}(?:CUDA IPC|IPC handle|ipc mem handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port"
+            r"|cuMemMap|to create ipc\b)"
             r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)",
             FAIL,
             "a GPU's memory cannot be shared with another process of the host (IPC)",

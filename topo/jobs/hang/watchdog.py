@@ -101,7 +101,7 @@ COALESCED = "coalesced"
 
 
 class _Who(NamedTuple):
-    """Who speaks. rank: in the job, or in its group, or in both alike (of_group), -1 if unknown; group: "" if unknown."""
+    """Who speaks. rank: in the job, or in its group as well (of_group), -1 if unknown; group: "" if unknown."""
 
     rank: int
     group: str
