@@ -77,9 +77,11 @@ CUDA_START_FAILED = Card(
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
-            r"(?i:NVIDIA Driver was not detected|driver not loaded)",
+            r"(?i:NVIDIA Driver was not detected|driver not loaded|couldn't communicate with the NVIDIA driver)",
             FAIL,
-            "there is no driver of NVIDIA's in the container or on the node: a container gets it from NVIDIA's runtime",
+            "no driver of NVIDIA's runs on the node, or it is not in the container, which gets it from NVIDIA's "
+            "runtime: the "
+            "module is not loaded or was not built for this kernel (dkms status), or Secure Boot forbids it",
             general=1,
         ),
         Pattern(

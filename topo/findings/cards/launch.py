@@ -97,6 +97,12 @@ CONTAINER_NOT_STARTED = Card(
     shows=("slurmstepd: error: pyxis:     nvidia-container-cli: ldcache error: process /sbin/ldconfig failed",),
     patterns=(
         Pattern(
+            r"nvidia-container-cli: .*driver (?:rpc )?error: (?!.*driver not loaded)",
+            FAIL,
+            "NVIDIA's driver does not answer the container runtime: a GPU or the driver hangs; nvidia-smi and dmesg of "
+            "the node tell",
+        ),
+        Pattern(
             r"nvidia-container-cli: (?!.*driver not loaded).*(?:rror|fail)|unresolvable CDI devices"
             r"|(?i:error injecting CDI|nvidia-container-runtime.*(?:failed|error))",
             FAIL,
@@ -244,9 +250,24 @@ MPI_NETWORK_MISSING = Card(
             "place on the NIC",
         ),
         Pattern(
-            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
+            r"(?:Message too long|[Mm]essage truncated|MPI_ERR_TRUNCATE|truncation error)",
             FAIL,
-            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
+            "a message is longer than the receive that it meets: the program's ranks disagree on a size or on an order",
+            common=True,
+        ),
+        Pattern(
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed|\bfi_cq_read\w*: \S",
+            FAIL,
+            "a transfer of MPI through libfabric failed: mostly its peer has ended, or the network lost it; the line "
+            "has "
+            "libfabric's reason",
+        ),
+        Pattern(
+            r"processes are unable to reach each other|could not find endpoint with port",
+            FAIL,
+            "MPI has no network by which two processes reach each other: no common device or subnet, or a component "
+            "that "
+            "could is left out",
         ),
         Pattern(
             r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",

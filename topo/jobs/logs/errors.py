@@ -139,7 +139,8 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
     causes = _causes(sightings, ends)
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
-    own_faults = [seen for seen in causes if not _own_cause(seen, known, None)]
+    detail = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes) if _in_detail(seen)}
+    own_faults = [seen for seen in causes if not _own_cause(seen, known, detail, None)]
     candidates, order = in_time(_candidates(own_faults))
     first = next(iter(candidates), None)
     worst = next(iter(found), None)
@@ -157,12 +158,12 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
         cause = Cause(JOB_FAILED.id, OWN_ERROR)
         yield _stated(stated)
     for seen in _in_order(sightings, candidates):
-        if because := _own_cause(seen, known, faulty):
+        if because := _own_cause(seen, known, detail, faulty):
             yield _consequence(seen, because)
         elif seen.entry.pattern.follows and seen is not first:
             yield _consequence(seen, cause)
         else:
-            after = [one for one in sightings if _own_cause(one, known, None) == _as_cause(seen)]
+            after = [one for one in sightings if _own_cause(one, known, detail, None) == _as_cause(seen)]
             level = _worst(_level(log, seen, causes), after)
             more = _meeting(log) if seen.entry.card is PORTS_BLOCKED else ""
             if seen is first:
@@ -212,10 +213,17 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
     return [*first, *sorted(rest, key=lambda seen: not _tells_more(seen))]
 
 
-def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
-    """What an error of its kind follows from, if the log has it; faulty: a GPU or a host, as other lines show."""
+def _own_cause(
+    seen: Sighting, known: Mapping[str, Cause], detail: Mapping[str, Cause], faulty: Cause | None
+) -> Cause | None:
+    """What an error of its kind follows from, if the log has it. detail: by card, errors of which more is known:
+    those in general words follow from them; faulty: a GPU or a host, as other lines show.
+    """
     card = seen.entry.card.id
-    keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if seen.entry.pattern.general > OF_A_FAULT else ())
+    general = seen.entry.pattern.general > OF_A_FAULT
+    keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if general else ())
+    if general and card in detail:
+        return detail[card]
     follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_GPU
     return next((known[key] for key in keys if key in known), faulty if card in follow else None)
 
@@ -245,6 +253,10 @@ def _meeting(log: Log) -> str:
     if not ways or not others:
         return ""
     return f"; ranks meet by {', '.join(ways)}, and there is {', '.join(others[:4])}: NCCL_SOCKET_IFNAME chooses"
+
+
+def _in_detail(seen: Sighting) -> bool:
+    return seen.entry.pattern.general <= OF_A_FAULT and seen.entry.pattern.level is Level.FAIL
 
 
 def _as_cause(seen: Sighting) -> Cause:

@@ -12,7 +12,8 @@ REASON = re.compile(
     r"|does ?n[o']t \w+"
     r"|denied|unrecogni[sz]ed|unreachable|refused|verification failed|timed? ?out|unknown (?:error|option|argument)"
     r"|invalid|illegal|unsupported|already (?:exists?|in use|open|running)|mismatch\w*|missing|incompatible"
-    r"|out of (?:memory|range|bounds)|exceed\w*|corrupt\w*|undefined|unbound|busy|expired|too (?:small|large|many|old"
+    r"|out of (?:memory|range|bounds)|exceed\w*|corrupt\w*|undefined|unbound|busy|unavailable|expired|too (?:small"
+    r"|large|many|old"
     r"|new)"
     r"|must (?:be|match|have)|should be|expected|insufficient|requires?|only supports?|killed by|lost|disconnected"
     r"|cannot (?!create communicator)\w+|could ?n[o']t \w+|unable to \w+|fail(?:ed|ure)? (?:to|with|on|because"
@@ -54,7 +55,8 @@ OF_LEVEL = re.compile(
 )
 """A line that says itself that it is no error."""
 OF_ERROR = re.compile(
-    r"(?:^|[\s\[(:])(?:ERROR|FATAL|CRITICAL|PANIC|E\d{4})\b|(?i:\b(?:fatal|error)\b ?:)|\[E[ \d]"
+    r"(?:^|[\s\[(:])(?:ERROR|FATAL|CRITICAL|PANIC|E\d{4})\b|\b[Ee]rror (?:returned|while|when|in|from"
+    r"|executing)\b|(?i:\b(?:fatal|error)\b ?:)|\[E[ \d]"
     r"|(?:^|/)(?:ba|da|z)?sh: |\.sh: line \d+: "
 )
 EXCEPTION = re.compile(r"(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault): \S")
