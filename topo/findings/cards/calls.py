@@ -256,6 +256,19 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
+            r"HSA_STATUS_ERROR_OUT_OF_RESOURCES",
+            FAIL,
+            "ROCm's runtime (HSA) gets no queue, event or memory from the driver: other processes hold them, a GPU "
+            "hangs, "
+            "or a limit of the container; dmesg has what amdgpu says",
+        ),
+        Pattern(
+            r"HSA_STATUS_ERROR_\w+|hsa api call failure",
+            FAIL,
+            "ROCm's runtime (HSA) fails: the line has its status",
+            general=1,
+        ),
+        Pattern(
             r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"

@@ -275,6 +275,14 @@ PORTS_BLOCKED = Card(
             general=1,
         ),
         Pattern(
+            r"client socket has failed to connect to .*errno: 1(?:01|10|11|13)\b",
+            FAIL,
+            "a rank cannot connect to the job's store on the first node, or to another rank: nothing listens there, "
+            "or a "
+            "firewall is between them",
+            suspect=True,
+        ),
+        Pattern(
             r"to the C10d store has failed",
             FAIL,
             "a rank does not reach the job's store on the first node: it cannot connect, or the process that held the "

@@ -129,7 +129,7 @@ NIC_DRIVER_FAILS = Card(
             "a NIC's firmware failed or does not answer its driver",
         ),
         Pattern(
-            r"(?:infiniband|mlx\d_\w+|\befa|\birdma|\bbnxt_re)\b.*(?i:reg[_ ]?mr|register mr|mkey|memory region)"
+            r"(?:\binfiniband \w+|\bmlx\d_\w+|\birdma|\bbnxt_re)\b.*(?i:reg[_ ]?mr|register mr|mkey|memory region)"
             r".*(?:-12\b|ENOMEM|Cannot allocate)",
             FAIL,
             "a NIC's driver cannot register more memory (-12): the NIC's table of memory regions is used up, by other "

@@ -108,4 +108,5 @@ def _reason(texts: list[str], end: str) -> str:
 def weak_error_at_end(tail: bytes) -> str:
     """The first of a log's last lines that says in any words that something failed; "" if none does."""
     lines = [line.text for raw in tail.split(b"\n")[-LAST_LINES:] for line in messages(raw) if not line.level]
-    return next((text for text in lines if WEAK.search(text) and not NO_ERROR.search(text)), "")
+    said = (text for text in lines if not NO_ERROR.search(text))
+    return next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "")

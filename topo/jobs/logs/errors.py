@@ -170,7 +170,8 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
                 more, level = more + order, _worst(level, [one for one in sightings if one.entry.pattern.follows])
             yield _finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
-        yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
+        failing = any(seen.entry.pattern.level is Level.FAIL for seen in sightings)
+        yield from (_end(text) for text in ends if not (failing and _says_no_more(text)))
 
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
@@ -335,6 +336,11 @@ def _end(text: str) -> Finding:
     entry = entry_of(text, "WARN")
     if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
         return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
+    if RETURNED.search(text) and (said := speaker(text)):
+        message = (
+            f"a function of NCCL failed, and the warning that says why is not in this log; it is of {said} ({text})"
+        )
+        return JOB_FAILED.finding(Level.FAIL, "the log", message, evidence={"line": text})
     return _stated(text) if weight(text) >= PLAIN else _unknown(text)
 
 
