@@ -56,7 +56,7 @@ OF_LEVEL = re.compile(
 """A line that says itself that it is no error."""
 OF_ERROR = re.compile(
     r"(?:^|[\s\[(:])(?:ERROR|FATAL|CRITICAL|PANIC|E\d{4})\b|\b[Ee]rror (?:returned|while|when|in|from"
-    r"|executing)\b|(?i:\b(?:fatal|error)\b ?:)|\[E[ \d]"
+    r"|\w+ing)\b|(?i:\b(?:fatal|error)\b ?:)|\[E[ \d]"
     r"|(?:^|/)(?:ba|da|z)?sh: |\.sh: line \d+: "
 )
 EXCEPTION = re.compile(r"(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault): \S")
