@@ -43,6 +43,7 @@ PORT_IN_USE = Card(
     patterns=(
         Pattern(
             r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE"
+            r"|\bbind: Address already in use"
             r"|[Ee]rr(?:or|no)\b(?!.*OFI EP enable).*Address already in use",
             FAIL,
             "rank 0 cannot listen on its port: another process has it",

@@ -43,7 +43,7 @@ RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no rout
 MOST_RETRIES = 3
 WEAK = re.compile(
     r"(?i)[:\]>] .*\b(?:fail(?:ed|ure|s)?|cannot|could ?n[o']t|unable to|no such|denied|refused|unreachable"
-    r"|not supported)\b"
+    r"|not supported)\b|\bfailed because\b"
 )
 """What counts in a text of which nothing else is known."""
 ABORTS = re.compile(r"\bAborted\b|terminate called|Segmentation fault|core dumped|\bKilled\b")

@@ -45,7 +45,6 @@ from railgauge.topo.jobs.logs.statement import OF_PEERS, PLAIN, weight
 from railgauge.topo.jobs.logs.words import named
 
 OWN_ERROR = "the program"
-SUMS_UP = re.compile(r"terminate called|non-zero exit code")
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
@@ -328,7 +327,7 @@ def _is_plain(text: str, sightings: Sequence[Sighting]) -> bool:
 def _says_no_more(text: str) -> bool:
     """Whether the end of a log is what its other errors are: a call of NCCL, or of a program, that failed."""
     entry = entry_of(text, "WARN")
-    return bool(RETURNED.search(text) or SUMS_UP.search(text)) or (entry is not None and entry.card is JOB_FAILED)
+    return bool(RETURNED.search(text)) or not weight(text) or (entry is not None and entry.card is JOB_FAILED)
 
 
 def _end(text: str) -> Finding:

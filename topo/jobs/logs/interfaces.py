@@ -21,7 +21,7 @@ SYSTEM_ERROR = re.compile(r"nccl(?:System|Remote)Error|unhandled system error|re
 SOCKETS_FAILED = re.compile(r"(?:socket|bootstrap)\.cc:\d+ -> [26]\b")
 """A function of NCCL's on sockets that hands an error on."""
 DOCKER = ipaddress.ip_network("172.17.0.0/16")
-"""What docker gives to containers of one host unless told otherwise."""
+"""What docker gives to the containers of one host by default."""
 
 
 def interfaces(log: Log) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ PROGRAMS = tuple(
     (re.compile(words), program)
     for words, program in (
         (r"nvidia-container|nvidia-ctk|libnvidia-container", "NVIDIA's container runtime"),
-        (r"\bpyxis\b|\benroot\b|\bspank\b", "pyxis and enroot, which start containers for Slurm"),
+        (r"\bpyxis\b|\benroot\b|\bspank\b", "pyxis or enroot (containers of Slurm)"),
         (r"\bslurm\w*|\bsrun\b|\bsbatch\b", "Slurm"),
         (r"\bO(?:RTE|PAL)_|\bP(?:RTE|MIX)\b|\b(?:orted|prted|mpirun|prterun)\b", "Open MPI's launcher"),
         (r"\bhydra|HYDU_|HYDT_|\bmpiexec\b|pmi_proxy", "MPICH's launcher"),

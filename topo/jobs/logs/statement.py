@@ -21,7 +21,7 @@ REASON = re.compile(
 )
 """What a line says of the reason: a state of something, or an act that did not succeed."""
 SUMS_UP = re.compile(
-    r"(?i)exit(?:ed|ing|s)?\b.{0,24}\b(?:code|status|value)\b|return(?:ed)?(?: with)?(?: return)? code"
+    r"(?i)exit ?code|exit(?:ed|ing|s)?\b.{0,24}\b(?:code|status|value)\b|return(?:ed)?(?: with)?(?: return)? code"
     r"|error code:? *-?\d+\W*$"
     r"|\brc ?= ?-?\d+\W*$|non-?zero|traceback \(most|\bsee (?:above|the|log|stack|root)\b|root cause"
     r"|printing .{0,20}\blog"
