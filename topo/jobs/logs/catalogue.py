@@ -38,8 +38,9 @@ def catalogue() -> tuple[Entry, ...]:
 
 
 @cache
-def _compiled() -> tuple[tuple[re.Pattern[str], Entry], ...]:
-    return tuple((re.compile(entry.pattern.regex), entry) for entry in catalogue())
+def _compiled(at: int) -> re.Pattern[str]:
+    """The pattern of the entry at a place; few are ever needed."""
+    return re.compile(catalogue()[at].pattern.regex)
 
 
 @cache
@@ -55,9 +56,8 @@ def _matches(text: str) -> Iterator[Entry]:
     pairs, always = _needles()
     low = text.lower()
     for at in sorted({at for needle, at in pairs if needle in low} | {*always}):
-        pattern, entry = _compiled()[at]
-        if pattern.search(text):
-            yield entry
+        if _compiled(at).search(text):
+            yield catalogue()[at]
 
 
 def entry_of(text: str, level: str) -> Entry | None:
