@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`lspci` with -v to -vvv, -n and -nn: the devices, which bridge each is below, links, ACS, NUMA nodes, drivers.
 
-Its words are those of pciutils: LnkCap and LnkSta are of the device's own end, ACSCtl is its ACS control word.
+Its words are those of pciutils: LnkCap and LnkSta are of the device's own end, ACSCtl is its ACS control word. Of
+`lspci -vvv | grep ACSCtl` each line is a device of which nothing else is known.
 """
 
 import re
 
 from railgauge.topo.facts.pasted.host import PastedFunction, PastedHost
 from railgauge.topo.facts.pasted.lspci_line import describe
+from railgauge.topo.values.busid import ASSUMED
 
 HEAD = re.compile(
     r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2}\.[0-7]) "
@@ -28,6 +30,9 @@ ACS_BITS = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "Eg
 SUBSYSTEM = re.compile(r"Subsystem: .*\[([0-9a-f]{4}):([0-9a-f]{4})\]|Subsystem: ([0-9a-f]{4}):([0-9a-f]{4})$")
 NUMA = re.compile(r"NUMA node: (\d{1,4})$")
 DRIVER = re.compile(r"Kernel driver in use: ([\w-]{1,40})$")
+NAMELESS = re.compile(r"\s*ACSCtl:\s+SrcValid[-+] ")
+NAMELESS_BUS, MOST_NAMELESS = 0x80, 32 * 64
+"""The buses of the assumed domain in which devices without a name are counted."""
 EXTENDED = re.compile(r"Capabilities: \[[1-9a-f][0-9a-f]{2} v\d\]")
 
 
@@ -36,6 +41,7 @@ def read(text: str, host: PastedHost) -> str:
     function: PastedFunction | None = None
     buses: dict[str, str] = {}
     found: list[PastedFunction] = []
+    nameless = 0
     for line in text.splitlines():
         if head := HEAD.match(line):
             domain, bus, place, about = head.groups()
@@ -48,12 +54,17 @@ def read(text: str, host: PastedHost) -> str:
             function.pci_class = function.pci_class or "0x060400"
         elif function and line[:1].isspace():
             _detail(function, line.strip())
+        elif NAMELESS.match(line) and nameless < MOST_NAMELESS:
+            function = host.function(f"{ASSUMED}:{NAMELESS_BUS + nameless // 32:02x}:{nameless % 32:02x}.0")
+            function.in_lspci = True
+            _detail(function, line.strip())
+            nameless, function = nameless + 1, None
         elif line.strip():
             function = None
     for one in found if buses else ():
         one.above = buses.get(one.bus_id[:7], "")
         one.root_bus = "" if one.above else one.bus_id[:7]
-    return "lspci" if found else ""
+    return "lspci" if found or nameless else ""
 
 
 def _detail(function: PastedFunction, line: str) -> None:

@@ -77,6 +77,24 @@ CUDA_START_FAILED = Card(
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
+            r"(?i:NVIDIA Driver was not detected|driver not loaded|couldn't communicate with the NVIDIA driver)",
+            FAIL,
+            "no driver of NVIDIA's runs on the node, or it is not in the container, which gets it from NVIDIA's "
+            "runtime: the "
+            "module is not loaded or was not built for this kernel (dkms status), or Secure Boot forbids it",
+            general=1,
+        ),
+        Pattern(
+            r"(?:[Cc]uda|CUDA)\b.{0,80}(?:'unknown error'|: unknown error)|cudaErrorUnknown|CUDA_ERROR_UNKNOWN"
+            r"|[Cc]uda failure "
+            r"999\b",
+            FAIL,
+            "CUDA gives no reason (unknown error): mostly nvidia_uvm is not loaded on the node, its device files are "
+            "not "
+            "in the container, or the driver was updated or hung while it was in use",
+            general=1,
+        ),
+        Pattern(
             r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device"
             r"|/dev/kfd\b.*(?:denied|No such|not |fail)|No HIP GPUs are available|ROCk module is NOT loaded",
             FAIL,
@@ -238,6 +256,19 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
+            r"HSA_STATUS_ERROR_OUT_OF_RESOURCES",
+            FAIL,
+            "ROCm's runtime (HSA) gets no queue, event or memory from the driver: other processes hold them, a GPU "
+            "hangs, "
+            "or a limit of the container; dmesg has what amdgpu says",
+        ),
+        Pattern(
+            r"HSA_STATUS_ERROR_\w+|hsa api call failure",
+            FAIL,
+            "ROCm's runtime (HSA) fails: the line has its status",
+            general=1,
+        ),
+        Pattern(
             r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
@@ -253,7 +284,8 @@ CUDA_FAILURE = Card(
             general=1,
         ),
         Pattern(
-            r"(?:[Ff]ail|rror).{0,80}(?:CUDA IPC|IPC handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port|cuMemMap)"
+            r"(?:[Ff]ail|rror|FATAL|Fatal).{0,80}(?:CUDA IPC|IPC handle|ipc mem handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port"
+            r"|cuMemMap|to create ipc\b)"
             r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)",
             FAIL,
             "a GPU's memory cannot be shared with another process of the host (IPC)",

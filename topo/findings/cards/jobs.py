@@ -43,6 +43,7 @@ PORT_IN_USE = Card(
     patterns=(
         Pattern(
             r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE"
+            r"|\bbind: Address already in use"
             r"|[Ee]rr(?:or|no)\b(?!.*OFI EP enable).*Address already in use",
             FAIL,
             "rank 0 cannot listen on its port: another process has it",
@@ -65,7 +66,7 @@ RANKS_MISSING = Card(
     shows=("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined.",),
     patterns=(
         Pattern(
-            r"[Bb]arrier timed out|Timed out (?:waiting|task names)"
+            r"[Bb]arrier timed out|Timed out (?:waiting|task names|initializing process group)|store_based_barrier"
             r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
             r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"
             r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE"

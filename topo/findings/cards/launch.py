@@ -33,6 +33,21 @@ LAUNCH_FAILED = Card(
             "place of installation",
         ),
         Pattern(
+            r"ORTE_ERROR_LOG: Not found in file ess_env|PMIX?_\w+ (?:is )?not (?:set"
+            r"|found) in (?:the )?environment",
+            FAIL,
+            "the launcher's helper was started without the environment of its launcher, as in a container that does "
+            "not "
+            "take over PMIX_*, OMPI_* and SLURM_*",
+        ),
+        Pattern(
+            r"(?:(?:^|/)(?:ba|da|z|k)?sh|(?<!driver-check)\.sh): (?:line )?(?:\d+: )?\S+: (?:No such file or directory"
+            r"|(?:command )?not found|Permission denied|cannot execute)",
+            FAIL,
+            "a program that a script starts is not there, or may not be run: the image, node or PATH lacks it",
+            general=1,
+        ),
+        Pattern(
             r"Permission denied \((?:publickey|password|keyboard|gssapi|hostbased)|Host key verification failed"
             r"|not reachable via ssh|Command \W{0,2}ssh .*returned non-zero exit status 255",
             FAIL,
@@ -65,6 +80,53 @@ LAUNCH_FAILED = Card(
         ),
     ),
     links=("https://github.com/kubeflow/mpi-operator/issues/501", "https://github.com/NVIDIA/nccl-tests/issues/92"),
+)
+CONTAINER_NOT_STARTED = Card(
+    id="container-not-started",
+    title="A container of the job does not start",
+    levels=(INFO, FAIL),
+    about=(
+        "Before a container runs, hooks and NVIDIA's container runtime put GPUs, the driver's libraries and NICs into "
+        "it; pyxis and enroot do so for Slurm. Where one of them fails no process of the job is started on that node."
+    ),
+    remedy=(
+        "look at the reason in the line; on the node: nvidia-smi, one release of the NVIDIA container toolkit on all "
+        "nodes, rights and space of the folder with the images; then the same image without GPUs"
+    ),
+    sure="nvidia-container-cli -k -d /dev/tty info; srun -w NODE --container-image=IMAGE true",
+    shows=("slurmstepd: error: pyxis:     nvidia-container-cli: ldcache error: process /sbin/ldconfig failed",),
+    patterns=(
+        Pattern(
+            r"nvidia-container-cli: .*driver (?:rpc )?error: (?!.*driver not loaded)",
+            FAIL,
+            "NVIDIA's driver does not answer the container runtime: a GPU or the driver hangs; nvidia-smi and dmesg of "
+            "the node tell",
+        ),
+        Pattern(
+            r"nvidia-container-cli: (?!.*driver not loaded).*(?:rror|fail)|unresolvable CDI devices"
+            r"|(?i:error injecting CDI|nvidia-container-runtime.*(?:failed|error))",
+            FAIL,
+            "NVIDIA's container runtime does not put the GPUs into a container: the line has its reason (ldconfig of "
+            "the image, rights of its folder, the toolkit's release beside the driver's)",
+        ),
+        Pattern(
+            r"enroot/hooks\.d/\S+ exited with|OCI runtime create failed|failed to create (?:shim|containerd) task"
+            r"|pyxis: (?:\w+ )*failed to (?:import|create|start)",
+            FAIL,
+            "a container does not start: a hook, its image or the engine fails",
+            general=1,
+            follows=True,
+        ),
+        Pattern(
+            r"pyxis: (?:container start failed|couldn't start container)|Failed to invoke spank plugin stack"
+            r"|spank: required plugin \S+: \w+\(\) failed",
+            FAIL,
+            "a container does not start",
+            general=1,
+            follows=True,
+        ),
+    ),
+    links=("https://github.com/NVIDIA/enroot/issues/232", "https://github.com/NVIDIA/pyxis/issues/101"),
 )
 POD_NOT_STARTED = Card(
     id="pod-not-started",
@@ -188,9 +250,24 @@ MPI_NETWORK_MISSING = Card(
             "place on the NIC",
         ),
         Pattern(
-            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed",
+            r"(?:Message too long|[Mm]essage truncated|MPI_ERR_TRUNCATE|truncation error)",
             FAIL,
-            "a transfer of MPI through libfabric failed: its peer has ended, or the network lost it",
+            "a message is longer than the receive that it meets: the program's ranks disagree on a size or on an order",
+            common=True,
+        ),
+        Pattern(
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed|\bfi_cq_read\w*: \S",
+            FAIL,
+            "a transfer of MPI through libfabric failed: mostly its peer has ended, or the network lost it; the line "
+            "has "
+            "libfabric's reason",
+        ),
+        Pattern(
+            r"processes are unable to reach each other|could not find endpoint with port",
+            FAIL,
+            "MPI has no network by which two processes reach each other: no common device or subnet, or a component "
+            "that "
+            "could is left out",
         ),
         Pattern(
             r"MPI_INIT has failed|Fatal error in (?:internal_|P?MPI_)Init|MPI_INIT failed|Failed to create UCP worker",

@@ -267,12 +267,20 @@ PORTS_BLOCKED = Card(
         Pattern(
             r"[Gg]loo.*(?:[Cc]onnect timeout|connect.*refused)|UCX +ERROR.*(?:refused|No route|timed out)"
             r"|meets grpc error, error_code: ?14|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
-            r"|processes are unable to reach each other|HYDU_sock_connect.*unable to connect|error dialing backend"
+            r"|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|failed to connect to any network address of"
             r"|ssh: connect to host .*(?:refused|timed out|No route)",
             FAIL,
             "a rank cannot connect to another one's port",
             general=1,
+        ),
+        Pattern(
+            r"client socket has failed to connect to .*errno: 1(?:01|10|11|13)\b",
+            FAIL,
+            "a rank cannot connect to the job's store on the first node, or to another rank: nothing listens there, "
+            "or a "
+            "firewall is between them",
+            suspect=True,
         ),
         Pattern(
             r"to the C10d store has failed",

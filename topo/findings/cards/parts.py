@@ -128,6 +128,21 @@ NIC_DRIVER_FAILS = Card(
             FAIL,
             "a NIC's firmware failed or does not answer its driver",
         ),
+        Pattern(
+            r"(?:\binfiniband \w+|\bmlx\d_\w+|\birdma|\bbnxt_re)\b.*(?i:reg[_ ]?mr|register mr|mkey|memory region)"
+            r".*(?:-12\b|ENOMEM|Cannot allocate)",
+            FAIL,
+            "a NIC's driver cannot register more memory (-12): the NIC's table of memory regions is used up, by other "
+            "processes or registrations that are not given back, or the host has no memory left for it",
+        ),
+        Pattern(
+            r"(?:\binfiniband \w+|\b(?:mlx\d_\w+|efa|irdma|bnxt_(?:en|re)|ice"
+            r"|ena) [0-9a-f]{4}:[0-9a-f:.]+(?: \w+)?): .*"
+            r"(?:[Ff]ailed|\b[Ee]rror\b|[Tt]imed? ?out|\bstuck\b|[Uu]nable to)",
+            FAIL,
+            "a NIC's driver reports an error: the line has its reason",
+            general=1,
+        ),
     ),
 )
 RDMA_CALL_FAILED = Card(
@@ -176,7 +191,8 @@ RDMA_CALL_FAILED = Card(
             "connections (UCX_TLS with ud or dc), or a higher limit in its firmware (mlxconfig)",
         ),
         Pattern(
-            r"RDMA_CM_EVENT_(?:REJECTED|UNREACHABLE|\w+_ERROR|DEVICE_REMOVAL)|rdma_(?:resolve_\w+|connect)\b.*(?:fail|rror)",
+            r"RDMA_CM_EVENT_(?:REJECTED|UNREACHABLE|\w+_ERROR|DEVICE_REMOVAL)|rdma_(?:resolve_\w+|connect)\b.*(?:fail"
+            r"|rror)",
             FAIL,
             "RDMA's connection manager did not connect two ends: nothing listens at the address, it refused, or there "
             "is no route to it; the address has to be that of the NIC's own interface",
@@ -255,7 +271,7 @@ SYSTEM_CALL_FAILED = Card(
 TOPOLOGY_UNUSABLE = Card(
     id="topology-unusable",
     title="NCCL does not understand the machine's topology",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="NCCL reads the machine from /sys, or from a topology file, and searches rings and trees in it.",
     remedy="unset NCCL_TOPO_FILE and NCCL_GRAPH_FILE; check with railgauge topo lint; update NCCL for new machines",
     sure="NCCL_TOPO_DUMP_FILE=topo.xml, then railgauge topo lint topo.xml",

@@ -170,7 +170,7 @@ COLLNET_FAILED = Card(
 GIN_FAILED = Card(
     id="gin-failed",
     title="Memory that kernels send from (GIN, windows, symmetric memory) cannot be used",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about="Since 2.28 kernels can send by themselves from memory that all ranks registered in the same way.",
     remedy="register the same sizes on all ranks in the same order; NCCL_GIN_ENABLE=0 or NCCL_WIN_ENABLE=0 as a test",
     shows=("gin/gin_host.cc:90 NCCL WARN GIN is disabled.",),

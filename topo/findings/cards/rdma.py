@@ -139,6 +139,12 @@ VERBS_PROVIDER_MISSING = Card(
             WARN,
             "libibverbs or its driver is not installed: NCCL uses sockets instead",
         ),
+        Pattern(
+            r"[Dd]river \w+ does not support the kernel ABI",
+            FAIL,
+            "libibverbs' driver of a device does not speak with the kernel's: it is of another release than the host's "
+            "module (that of the NIC's vendor, or of another rdma-core)",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl-tests/issues/100", "https://github.com/NVIDIA/nccl/issues/1925"),
 )

@@ -164,12 +164,13 @@ GID_INDEX_INVALID = Card(
             "network namespace, or no address",
         ),
         Pattern(
-            r"ibv_modify_qp failed.*(?:timed out|\b110\b)(?!.*remote GID ::ffff:)",
+            r"ibv_modify_qp failed.*(?:timed out|\b110\b)(?!.*remote GID ::ffff:)"
+            r"|\bstatus: 110\b.*ibv_modify_qp failed",
             FAIL,
             "two NICs cannot reach each other by the GIDs that were chosen: nothing answers at the peer's address",
         ),
         Pattern(
-            r"ibv_modify_qp failed.*(?:Invalid argument|\b22\b)",
+            r"ibv_modify_qp failed.*(?:Invalid argument|\b22\b)|\bstatus: 22\b.*ibv_modify_qp failed",
             FAIL,
             "a NIC's driver refuses the parameters of a connection: a GID index that the port does not have, or ports "
             "that do not fit together (one InfiniBand, one RoCE); whether the peer is reachable was not tried",

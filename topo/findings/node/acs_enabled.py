@@ -10,12 +10,16 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.peers import has_peers, ports_between, root_ports_between
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.machine import Machine
+from railgauge.topo.values.busid import ASSUMED
 
 REDIRECT = {0x04: "ReqRedir", 0x08: "CmpltRedir", 0x10: "UpstreamFwd"}  # ACS control word; lspci's names
 DIRECT = 0x40  # DirectTrans: translated requests go directly; used with ATS at both ends
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
+    if nameless := _nameless(machine):
+        yield from _of_nameless(machine, nameless)
+        return
     ports = ports_between(machine)
     roots = [] if machine.sources.host.virtual else [*_root_ports(machine)]
     yield from roots
@@ -43,6 +47,25 @@ def _check(machine: Machine) -> Iterator[Finding]:
             machine.host,
             f"ACS of {len(unread)} of {len(ports)} switch ports can be read by root only: {_groups(machine, ports)}",
             ports=unread,
+        )
+
+
+def _nameless(machine: Machine) -> list[str]:
+    """The ports that are known by their ACS alone, where nothing else of PCI is known."""
+    ports = list(machine.sources.pci_config)
+    return ports if all(port.startswith(f"{ASSUMED}:") for port in ports) else []
+
+
+def _of_nameless(machine: Machine, ports: list[str]) -> Iterator[Finding]:
+    redirecting = [bits for port in ports if (bits := _bits(machine, port))]
+    if redirecting:
+        names = sorted({name for bits in redirecting for name in bits}, key=[*REDIRECT.values()].index)
+        yield RULE.finding(
+            Level.WARN,
+            machine.host,
+            f"{' '.join(names)} on {len(redirecting)} of {len(ports)} PCI ports; which ports is not in the text: "
+            "between GPUs and NICs below one switch it costs, lspci -vvv without grep tells",
+            effect=RULE.card.effect,
         )
 
 
@@ -85,7 +108,7 @@ def _groups(machine: Machine, ports: Mapping[str, tuple[str, str]]) -> str:
 
 def _concerns(machine: Machine) -> bool:
     """Whether there may be PCIe switches: those of a VM's host are not visible."""
-    if machine.facts is None:
+    if machine.facts is None or _nameless(machine):
         return True
     seen = machine.facts.pci and not machine.facts.host.virtual
     return has_peers(machine) and (not seen or bool(ports_between(machine) or root_ports_between(machine)))

@@ -8,6 +8,7 @@ GPUs than one socket's root ports support.
 
 from collections.abc import Iterator
 
+from railgauge.topo.facts import pci_devices
 from railgauge.topo.findings.cards.topology_file import VM_FLAT_TOPOLOGY
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.rule import TopologyFileRule
@@ -22,7 +23,7 @@ MOST_OF_A_SOCKET = 4
 
 def _check(file: Machine) -> Iterator[Finding]:
     gpus = [pci for pci in file.topology.placed("pci") if pci.is_gpu]
-    if len(gpus) > 1 and all(_numaless(gpu) for gpu in gpus) and (sign := _sign(gpus)):
+    if len(gpus) > 1 and all(_numaless(gpu) for gpu in gpus) and (sign := _sign(file, gpus)):
         costs = _costs(file, gpus)
         yield RULE.at(
             gpus[0],
@@ -40,13 +41,23 @@ def _numaless(gpu: PlacedElement) -> bool:
     return above.name == "cpu" and above.get("numaid") == "-1"
 
 
-def _sign(gpus: list[PlacedElement]) -> str | None:
+def _sign(file: Machine, gpus: list[PlacedElement]) -> str | None:
     """The second sign that distinguishes a VM from a workstation."""
-    if not any(gpu.number("link_width") for gpu in gpus):
+    if not any(gpu.number("link_width") for gpu in gpus) and _tells_widths(file):
         return "no link width is known"
     if any((link.get("target") or "").startswith(UNSEEN) for gpu in gpus for link in gpu.below("nvlink")):
         return "their NVSwitches are not visible"
     return "one socket cannot hold that many" if len(gpus) > MOST_OF_A_SOCKET else None
+
+
+def _tells_widths(file: Machine) -> bool:
+    """Whether a link width that is unknown is hidden from the machine: what was pasted may not say any. A topology has
+    none either where a GPU's own end tells its width, and the port above it does not.
+    """
+    if file.facts is None or not getattr(file.reader, "pasted", ()):
+        return True
+    widths = {one.bus_id: one.link.max_width for one in file.facts.pci}
+    return any(widths.values()) and not any(widths.get(gpu.bus_id) for gpu in pci_devices.gpus(file.facts))
 
 
 def _costs(file: Machine, gpus: list[PlacedElement]) -> str:

@@ -22,6 +22,7 @@ STALLED = re.compile(rb"(?:[^\n]{0,80}?[>:)] ?)?(\d{1,7})!?: \[([^\s,\]]{1,256})
 """A rank and the first tensor that it has not submitted, below the line that announces them."""
 CARD = "rank-behind"
 MOST = 1 << 17
+MOST_TENSORS = 1 << 6  # of those with ready ranks: each costs time for every rank
 
 
 class HorovodStalls:
@@ -29,7 +30,7 @@ class HorovodStalls:
 
     def __init__(self) -> None:
         self._waited: dict[int, str] = {}  # by rank, the first tensor that it has not submitted
-        self._ready: dict[int, str] = {}  # by rank, the first tensor that it has submitted and others have not
+        self._ready: dict[str, set[int]] = {}  # by tensor that others have not submitted, who has
 
     def read(self, block: bytes) -> bool:
         """Read whole lines of a log; whether any was of the stall inspector."""
@@ -41,8 +42,8 @@ class HorovodStalls:
                 for rank in found[2].split(b","):
                     self._add(self._waited, int(rank), found[1])
             for found in READY.finditer(line):
-                for rank in found[2].split(b","):
-                    self._add(self._ready, int(rank), found[1])
+                if len(self._ready) < MOST_TENSORS:
+                    self._ready.setdefault(_name(found[1]), set()).update(map(int, found[2].split(b",")))
             while TELLING[0] in line and (found := STALLED.match(block, end)):
                 self._add(self._waited, int(found[1]), found[2])
                 end = found.end()
@@ -51,18 +52,38 @@ class HorovodStalls:
     def put(self, scene: JobState) -> None:
         """Add their facts to a scene."""
         by_tensor: dict[str, list[int]] = {}
-        for rank, tensor in self._waited.items():
+        for rank, tensor in (self._waited or self._left_out()).items():
             by_tensor.setdefault(tensor, []).append(rank)
+        beyond = "" if self._waited else f" and any above {self._highest}"
         for tensor, ranks in by_tensor.items():
-            who = named(ranks)
-            has = "has" if len(ranks) == 1 else "have"
+            who = f"{named(ranks)}{beyond}"
+            has = "has" if len(ranks) == 1 and not beyond else "have"
             text = f"{who} {has} not submitted {tensor} and perhaps more, which other ranks wait for, says Horovod"
             scene.complaints[Complaint(CARD, who, text)] = None
-        if self._ready and not self._waited:
-            who = f"ranks other than {named([*self._ready]).partition(' ')[2]}"
-            text = f"{who} have not submitted {next(iter(self._ready.values()))} and perhaps more, says Horovod"
+        if self._ready and not by_tensor:
+            tensor, ready = next(iter(self._ready.items()))
+            who = f"ranks other than {named([*ready]).partition(' ')[2]}"
+            text = f"{who} have not submitted {tensor} and perhaps more, says Horovod"
             scene.complaints[Complaint(CARD, who, text)] = None
+
+    @property
+    def _highest(self) -> int:
+        return max((max(ready) for ready in self._ready.values()), default=-1)
+
+    def _left_out(self) -> dict[int, str]:
+        """By rank, the first tensor that it has not submitted: of the ranks up to the highest one that has any."""
+        highest = self._highest
+        found: dict[int, str] = {}
+        for tensor, ready in self._ready.items() if highest < MOST else ():
+            for rank in range(highest + 1):
+                if rank not in ready:
+                    found.setdefault(rank, tensor)
+        return found
 
     def _add(self, to: dict[int, str], rank: int, tensor: bytes) -> None:
         if len(to) < MOST:
-            to.setdefault(rank, one_line(tensor.decode("utf-8", "replace")))
+            to.setdefault(rank, _name(tensor))
+
+
+def _name(tensor: bytes) -> str:
+    return one_line(tensor.decode("utf-8", "replace"))

@@ -101,7 +101,7 @@ COALESCED = "coalesced"
 
 
 class _Who(NamedTuple):
-    """Who speaks. rank: in the job, else in its group (of_group), -1 if unknown; group: "" if unknown."""
+    """Who speaks. rank: in the job, or in its group as well (of_group), -1 if unknown; group: "" if unknown."""
 
     rank: int
     group: str
@@ -340,7 +340,8 @@ def _who(text: str, found: re.Match[str]) -> _Who:
     in_job = RANK_IN_JOB.findall(text, begin, found.start())
     rank = int(in_job[-1]) if in_job else int(said[-1]["rank"]) if said else -1
     group, about = next(((one["group"], one["about"] or "") for one in reversed(said) if one["group"]), ("", ""))
-    return _Who(rank, group, one_line(about), not in_job)
+    of_group = not in_job or not said or int(said[-1]["rank"]) == rank
+    return _Who(rank, group, one_line(about), of_group)
 
 
 def _since(text: str, ran_ms: int) -> str:

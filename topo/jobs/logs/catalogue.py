@@ -6,11 +6,13 @@ PyTorch, vLLM and perftest, where the lines were reported.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from railgauge.topo.findings.card import FAIL, Card, Pattern, cards
 from railgauge.topo.findings.cards.logs import JOB_FAILED
+from railgauge.topo.jobs.logs.needles import needles
 
 OF_COMMUNICATION = re.compile(
     r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv"
@@ -36,14 +38,26 @@ def catalogue() -> tuple[Entry, ...]:
 
 
 @cache
-def _compiled() -> tuple[tuple[re.Pattern[str], Entry], ...]:
-    return tuple((re.compile(entry.pattern.regex), entry) for entry in catalogue())
+def _compiled(at: int) -> re.Pattern[str]:
+    """The pattern of the entry at a place; few are ever needed."""
+    return re.compile(catalogue()[at].pattern.regex)
 
 
 @cache
-def _words(most_general: int) -> re.Pattern[str]:
-    regexes = (entry.pattern.regex for entry in catalogue() if entry.pattern.general <= most_general)
-    return re.compile("|".join(f"(?:{regex})" for regex in regexes))
+def _needles() -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
+    """The texts without which an entry, by its place, matches no line; and the places of those that have none."""
+    of_entries = [needles(entry.pattern.regex) for entry in catalogue()]
+    pairs = tuple((needle, at) for at, found in enumerate(of_entries) for needle in found or ())
+    return pairs, tuple(at for at, found in enumerate(of_entries) if found is None)
+
+
+def _matches(text: str) -> Iterator[Entry]:
+    """The entries that match a text, in their order."""
+    pairs, always = _needles()
+    low = text.lower()
+    for at in sorted({at for needle, at in pairs if needle in low} | {*always}):
+        if _compiled(at).search(text):
+            yield catalogue()[at]
 
 
 def entry_of(text: str, level: str) -> Entry | None:
@@ -52,12 +66,9 @@ def entry_of(text: str, level: str) -> Entry | None:
     At INFO NCCL reports attempts that it repeats: only permanent ones count there. Words of a part of NCCL count in its
     warnings alone, and words that any program uses in lines of libraries that connect ranks.
     """
-    if level != "WARN" and not _words(OF_A_FAULT).search(text):
-        return None
     foreign = not (level or (OF_COMMUNICATION.search(text) and not WARNS.search(text)))
     most = len(catalogue()) if level == "WARN" else OF_A_FAULT
-    known = (entry for pattern, entry in _compiled() if pattern.search(text))
-    fits = (one for one in known if one.pattern.general <= most and not (foreign and one.pattern.common))
+    fits = (one for one in _matches(text) if one.pattern.general <= most and not (foreign and one.pattern.common))
     entry = next(fits, None)
     if entry and level == "INFO" and entry.pattern.level is FAIL:
         return next((one for one in fits if one.card is entry.card and one.pattern.level is not FAIL), None)
@@ -82,4 +93,4 @@ def other_causes_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _is_line_of(entry: Entry, line: str) -> bool:
-    return next((one for pattern, one in _compiled() if pattern.search(line)), None) == entry
+    return next(_matches(line), None) == entry

@@ -30,7 +30,8 @@ WHOLE = re.compile(
     rb"via ((?:NET/[A-Za-z]\w*/\d+|P2P/[A-Za-z]|SHM)[\x21-\x2b\x2d-\x3a\x3c-\x7e]*)"
 )
 """A line that is nothing else, as nearly all are: what `messages` and CONNECTION find in it, faster."""
-TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^\n>]+> [^ \n]+ ([^\n]*)\n?")
+NAMED = b"CCL INFO Channel "
+TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^>]+> [^ ]+ (.*)")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
 ALONE = re.compile(rb"([^:]*):[\d:]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]* (.*)\n")
 """The same, faster: it is right where it is found as often as there are lines. Before the host more may stand."""
@@ -145,9 +146,12 @@ class LoggedConnections:
 
     def count(self, block: bytes) -> bool:
         """Count those of a block, for when no more are kept: of lines that are whole. Whether there is nothing else."""
-        told = ALONE.findall(block)
-        alone = len(told) == block.count(b"\n")
-        self._told.update(told if alone else TOLD.findall(block))
+        lines = block.count(b"\n")
+        told = ALONE.findall(block) if block.count(NAMED) >= lines else []  # slow where other lines are among them
+        alone = len(told) == lines
+        if not alone:
+            told = [found.groups() for line in block.split(b"\n") if NAMED in line and (found := TOLD.search(line))]
+        self._told.update(told)
         if len(self._told) > MOST:
             self._understand()
         return alone

@@ -4,10 +4,14 @@
 import re
 
 from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
-from railgauge.topo.jobs.logs.line import messages
+from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of
+from railgauge.topo.jobs.logs.line import LogLine, messages
+from railgauge.topo.jobs.logs.statement import PLAIN, plainest, weight
 
-LAST_BYTES = 1 << 14
+LAST_BYTES = 1 << 16
 LAST_LINES = 40
+STATED_WITHIN = 400
+"""Of so many last lines the plainest one counts where those that the log ends in refer to it."""
 MOST_ENDINGS = 1 << 10  # files whose ends are kept
 WORDS = re.compile("[A-Za-z]")
 NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:: *\S|$)")
@@ -39,7 +43,7 @@ RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no rout
 MOST_RETRIES = 3
 WEAK = re.compile(
     r"(?i)[:\]>] .*\b(?:fail(?:ed|ure|s)?|cannot|could ?n[o']t|unable to|no such|denied|refused|unreachable"
-    r"|not supported)\b"
+    r"|not supported)\b|\bfailed because\b"
 )
 """What counts in a text of which nothing else is known."""
 ABORTS = re.compile(r"\bAborted\b|terminate called|Segmentation fault|core dumped|\bKilled\b")
@@ -67,7 +71,8 @@ def error_at_end(tail: bytes) -> str:
     in a kernel log is judged by itself.
     """
     kept = (raw for raw in tail.split(b"\n") if not KERNEL_EVENT.search(raw))
-    lines = [line for raw in kept for line in messages(raw) if WORDS.search(line.text)][-LAST_LINES:]
+    all_lines = [line for raw in kept for line in messages(raw) if WORDS.search(line.text)][-STATED_WITHIN:]
+    lines = all_lines[-LAST_LINES:]
     if lines and WELL.search(lines[-1].text) and not (NAMED.search(lines[-1].text) or OTHER.search(lines[-1].text)):
         return ""
     last = lines[-MOST_RETRIES:]
@@ -78,8 +83,20 @@ def error_at_end(tail: bytes) -> str:
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
             best = next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
-            return _reason(foreign, best) if ABORTS.search(best) else best
+            said = _stated(all_lines) if weight(best) < PLAIN - 1 or _follows(best) else ""
+            return said or (_reason(foreign, best) if ABORTS.search(best) else best)
     return ""
+
+
+def _stated(lines: list[LogLine]) -> str:
+    """The line that states plainest what failed, and does not follow from something; "" if none states a reason."""
+    foreign = (line.text for line in lines if not line.level and not NO_ERROR.search(line.text))
+    return plainest(text for text in foreign if weight(text) >= PLAIN - 1 and not _follows(text))
+
+
+def _follows(text: str) -> bool:
+    entry = entry_of(text, "WARN")
+    return entry is not None and entry.pattern.follows and entry.pattern.general <= OF_A_FAULT
 
 
 def _reason(texts: list[str], end: str) -> str:
@@ -91,4 +108,5 @@ def _reason(texts: list[str], end: str) -> str:
 def weak_error_at_end(tail: bytes) -> str:
     """The first of a log's last lines that says in any words that something failed; "" if none does."""
     lines = [line.text for raw in tail.split(b"\n")[-LAST_LINES:] for line in messages(raw) if not line.level]
-    return next((text for text in lines if WEAK.search(text) and not NO_ERROR.search(text)), "")
+    said = (text for text in lines if not NO_ERROR.search(text))
+    return next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "")

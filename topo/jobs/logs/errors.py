@@ -16,7 +16,8 @@ from railgauge.topo.findings.cards.calls import (
 )
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
-from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING
+from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
+from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
 from railgauge.topo.findings.cards.network import (
     HOST_ID_COLLISION,
@@ -26,7 +27,7 @@ from railgauge.topo.findings.cards.network import (
     SOCKET_IFNAME_VIRTUAL,
 )
 from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
-from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, PLUGIN_FAILED
+from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, GIN_FAILED, PLUGIN_FAILED, UCX_FAILED
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, IB_PORT_DOWN
@@ -37,18 +38,28 @@ from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, othe
 from railgauge.topo.jobs.logs.ending import RETURNED
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.order import in_time
+from railgauge.topo.jobs.logs.programs import area_of, program_of
 from railgauge.topo.jobs.logs.sighting import Sighting
 from railgauge.topo.jobs.logs.sources import speaker
+from railgauge.topo.jobs.logs.statement import OF_PEERS, PLAIN, weight
 from railgauge.topo.jobs.logs.words import named
 
 OWN_ERROR = "the program"
-SUMS_UP = re.compile(r"terminate called|non-zero exit code")
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
     PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
     RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id, GID_INDEX_INVALID.id),
     PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
+    GIN_FAILED.id: (
+        GID_INDEX_INVALID.id,
+        RAIL_UNREACHABLE.id,
+        IB_PORT_DOWN.id,
+        MEMLOCK_LOW.id,
+        RDMA_CALL_FAILED.id,
+        PEERMEM_MISSING.id,
+    ),
+    UCX_FAILED.id: (SHM_DENIED.id, SHM_TOO_SMALL.id, MEMLOCK_LOW.id, CUDA_FAILURE.id, RAIL_UNREACHABLE.id),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
 """What follows from others alone, the likeliest first."""
@@ -94,24 +105,6 @@ FOREIGN_REQUEST = Entry(
 CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
 """Errors of ranks that do not reach each other."""
 CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
-AREAS = tuple(
-    (re.compile(words), area)
-    for words, area in (
-        (
-            r"(?i)rdma|\bgids?\b|mlx\d|ibv_|infiniband|\brnic|\bhca\b|verbs|\broce|\bcxi|\befa\b|ofi_",
-            "RDMA and its devices",
-        ),
-        (r"(?i)cuda|nvml|nvidia|\bgpus?\b|\bhip|rocm|nvlink|nvshmem", "GPUs and their driver"),
-        (r"(?i)socket|connect|\bports?\b|\btcp|address|\bhosts?\b|dns|resolve|rendezvous", "connections between hosts"),
-        (r"(?i)memory|alloc|\boom\b|\bshm\b", "memory"),
-        (
-            r"(?i)permission|denied|no such file|not found|librar|module|import|linked|\.so\b",
-            "files, libraries and rights",
-        ),
-        (r"(?i)slurm|srun|\bmpi|\bpmi|\borte|\bprte|kube|\bpod\b|container", "the launcher or scheduler"),
-    )
-)
-"""What an error is about whose cause is not known, by its words."""
 OF_RESULT = tuple(
     (re.compile(words), said)
     for words, said in (
@@ -145,7 +138,8 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
     causes = _causes(sightings, ends)
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
-    own_faults = [seen for seen in causes if not _own_cause(seen, known, None)]
+    detail = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes) if _in_detail(seen)}
+    own_faults = [seen for seen in causes if not _own_cause(seen, known, detail, None)]
     candidates, order = in_time(_candidates(own_faults))
     first = next(iter(candidates), None)
     worst = next(iter(found), None)
@@ -159,20 +153,24 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
         yield JOB_FAILED.finding(
             Level.FAIL, OWN_ERROR, f"a rank ends by an error of its own: {own}", evidence={"line": own}
         )
+    elif cause is None and (stated := next((text for text in ends if _is_plain(text, sightings)), "")):
+        cause = Cause(JOB_FAILED.id, OWN_ERROR)
+        yield _stated(stated)
     for seen in _in_order(sightings, candidates):
-        if because := _own_cause(seen, known, faulty):
+        if because := _own_cause(seen, known, detail, faulty):
             yield _consequence(seen, because)
         elif seen.entry.pattern.follows and seen is not first:
             yield _consequence(seen, cause)
         else:
-            after = [one for one in sightings if _own_cause(one, known, None) == _as_cause(seen)]
+            after = [one for one in sightings if _own_cause(one, known, detail, None) == _as_cause(seen)]
             level = _worst(_level(log, seen, causes), after)
             more = _meeting(log) if seen.entry.card is PORTS_BLOCKED else ""
             if seen is first:
                 more, level = more + order, _worst(level, [one for one in sightings if one.entry.pattern.follows])
             yield _finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
-        yield from (_end(text) for text in ends if not (sightings and _says_no_more(text)))
+        failing = any(seen.entry.pattern.level is Level.FAIL for seen in sightings)
+        yield from (_end(text) for text in ends if not (failing and _says_no_more(text)))
 
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
@@ -215,10 +213,17 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
     return [*first, *sorted(rest, key=lambda seen: not _tells_more(seen))]
 
 
-def _own_cause(seen: Sighting, known: Mapping[str, Cause], faulty: Cause | None) -> Cause | None:
-    """What an error of its kind follows from, if the log has it; faulty: a GPU or a host, as other lines show."""
+def _own_cause(
+    seen: Sighting, known: Mapping[str, Cause], detail: Mapping[str, Cause], faulty: Cause | None
+) -> Cause | None:
+    """What an error of its kind follows from, if the log has it. detail: by card, errors of which more is known:
+    those in general words follow from them; faulty: a GPU or a host, as other lines show.
+    """
     card = seen.entry.card.id
-    keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if seen.entry.pattern.general > OF_A_FAULT else ())
+    general = seen.entry.pattern.general > OF_A_FAULT
+    keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if general else ())
+    if general and card in detail:
+        return detail[card]
     follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_GPU
     return next((known[key] for key in keys if key in known), faulty if card in follow else None)
 
@@ -248,6 +253,10 @@ def _meeting(log: Log) -> str:
     if not ways or not others:
         return ""
     return f"; ranks meet by {', '.join(ways)}, and there is {', '.join(others[:4])}: NCCL_SOCKET_IFNAME chooses"
+
+
+def _in_detail(seen: Sighting) -> bool:
+    return seen.entry.pattern.general <= OF_A_FAULT and seen.entry.pattern.level is Level.FAIL
 
 
 def _as_cause(seen: Sighting) -> Cause:
@@ -307,10 +316,18 @@ def _tells_more(seen: Sighting) -> bool:
     return seen.entry.card is not JOB_FAILED or not seen.entry.pattern.general
 
 
+def _is_plain(text: str, sightings: Sequence[Sighting]) -> bool:
+    """Whether the end of a log states plainly, in words that no card has, what other errors may follow from."""
+    entry = entry_of(text, "WARN")
+    known = entry is not None and entry.pattern.general <= OF_A_FAULT
+    waits = OF_PEERS.search(text) and not any(seen.entry.card is LAUNCH_FAILED for seen in sightings)
+    return bool(sightings) and weight(text) >= PLAIN and not (known or waits)
+
+
 def _says_no_more(text: str) -> bool:
     """Whether the end of a log is what its other errors are: a call of NCCL, or of a program, that failed."""
     entry = entry_of(text, "WARN")
-    return bool(RETURNED.search(text) or SUMS_UP.search(text)) or (entry is not None and entry.card is JOB_FAILED)
+    return bool(RETURNED.search(text)) or not weight(text) or (entry is not None and entry.card is JOB_FAILED)
 
 
 def _end(text: str) -> Finding:
@@ -318,6 +335,23 @@ def _end(text: str) -> Finding:
     entry = entry_of(text, "WARN")
     if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
         return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
-    area = next((f"; by its words it is about {area}" for words, area in AREAS if words.search(text)), "")
+    if RETURNED.search(text) and (said := speaker(text)):
+        message = (
+            f"a function of NCCL failed, and the warning that says why is not in this log; it is of {said} ({text})"
+        )
+        return JOB_FAILED.finding(Level.FAIL, "the log", message, evidence={"line": text})
+    return _stated(text) if weight(text) >= PLAIN else _unknown(text)
+
+
+def _stated(text: str) -> Finding:
+    """An error in words that no card has, which state it plainly."""
+    who, area = program_of(text) or "a program", area_of(text)
+    about = f", about {area}" if area else ""
+    message = f"{who} reports an error in words of its own{about}, and no earlier one is known: {text}"
+    return JOB_FAILED.finding(Level.FAIL, OWN_ERROR, message, evidence={"line": text})
+
+
+def _unknown(text: str) -> Finding:
+    area = f"; by its words it is about {area}" if (area := area_of(text)) else ""
     message = f"cause not known: the log ends in an error that is not known here{area} ({text})"
     return JOB_FAILED.finding(Level.WARN, "the log", message, evidence={"line": text})

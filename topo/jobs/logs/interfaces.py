@@ -18,6 +18,10 @@ VIRTUAL = re.compile(
 LOOPBACK = "lo"
 SYSTEM_ERROR = re.compile(r"nccl(?:System|Remote)Error|unhandled system error|remote process exited")
 """What NCCL calls an error of a socket, among others."""
+SOCKETS_FAILED = re.compile(r"(?:socket|bootstrap)\.cc:\d+ -> [26]\b")
+"""A function of NCCL's on sockets that hands an error on."""
+DOCKER = ipaddress.ip_network("172.17.0.0/16")
+"""What docker gives to the containers of one host by default."""
 
 
 def interfaces(log: Log) -> Iterator[Finding]:
@@ -32,9 +36,12 @@ def interfaces(log: Log) -> Iterator[Finding]:
 def _bootstraps(log: Log) -> Iterator[Finding]:
     several = len(log.hosts) > 1
     failed = any(seen.entry.card is PORTS_BLOCKED for seen in log.sightings.values())
+    fails = failed or _unexplained(log)
     for host, chosen in sorted(log.bootstraps.items()):
         name, _, address = chosen.partition(" ")
-        if (why := _unreachable(name, address)) and (name != LOOPBACK or several or failed):
+        if (why := _unreachable(name, address) or (_of_docker(address) if fails else "")) and (
+            name != LOOPBACK or several or failed
+        ):
             level = Level.FAIL if several or (name == LOOPBACK and failed) else Level.WARN
             message = f"{named([host])} uses {chosen} for the bootstrap, {why}"
             if level is Level.WARN:
@@ -69,7 +76,8 @@ def _unexplained(log: Log) -> bool:
     """Whether a log has an error that may be one of sockets, and nothing that it comes from."""
     seen = log.sightings.values()
     known = any(one.entry.pattern.level is Level.FAIL and not one.entry.pattern.follows for one in seen)
-    return not known and any(SYSTEM_ERROR.search(one.text) for one in seen)
+    of_sockets = any(SYSTEM_ERROR.search(one.text) for one in seen) or any(map(SOCKETS_FAILED.search, log.ends))
+    return not known and of_sockets
 
 
 def _unreachable(name: str, address: str) -> str:
@@ -78,6 +86,13 @@ def _unreachable(name: str, address: str) -> str:
         return "an interface that other nodes do not reach"
     ip = _ip(address)
     return "whose address is link-local" if ip is not None and ip.is_link_local else ""
+
+
+def _of_docker(address: str) -> str:
+    ip = _ip(address)
+    return (
+        "an address of docker's own bridge, which every host has for itself" if ip is not None and ip in DOCKER else ""
+    )
 
 
 def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -62,6 +62,7 @@ WORDS = (
     b"|libnccl|librccl|CCL library|already in use|EADDRINUSE|got signal|by signal|on signal|tion signal"
     b"|ught signal|DUE TO|due to time|due to pre|victed|Segm|emporarily|Address in|nable to |unreach|ommand not"
     b"|via ssh|proxies|rmission denied|not permitted|Read-only|execvp|redential|not enough|PMI|pmixp"
+    b"|o such file|annot execute|was not detected|DI devices|hooks.d|ERROR_LOG|kernel ABI|HSA_STATUS|hsa api"
     b"|lost communication|dialing|No route|connection abort|onnect to |eturned 111|Broken pipe|connection reset"
     b"|Connection reset|No space left|Too many open|ot enough memory|ALLOC_PD|start new thread|NODE_FAIL"
     b"|DeadlineEx|Preempted|running low|low on resource|CANCELLED|returned null|alloc of|out of host|bad_alloc"

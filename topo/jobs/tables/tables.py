@@ -28,6 +28,7 @@ SIGNS = {
 }
 """Words of formats, by the character that the line of each has and lines of logs seldom have. Rows are signs too."""
 ENDS = (*(b"%d" % digit for digit in range(10)), b"N/A", b"*", b"inf", b"nan", b"Pass", b"Fail", b"}", b"|")
+NCCL = b"CCL INFO"
 BLANKS = b"   "
 """What every row has, also one that a message of NCCL cuts into."""
 
@@ -84,12 +85,14 @@ class Tables:
             return
         for raw in piece.removesuffix(b"\n").split(b"\n"):
             self._number += 1
+            if NCCL in raw and BLANKS not in raw and not self._documents.begun:
+                continue  # as most lines are
             if self._documents.begun or self._may_tell(raw):
                 self._take_line(raw)
 
     def _may_tell(self, raw: bytes) -> bool:
         """Whether a line may be of a table: a row, or another line of a format."""
-        if b"CCL INFO" in raw:
+        if NCCL in raw:
             return _cut_into(raw)
         return _like_row(raw) or raw.lstrip()[:1] == b"{" or self._mark.search(raw) is not None
 
@@ -122,11 +125,11 @@ def _has_sign(piece: bytes) -> bool:
 
 def _like_row(raw: bytes) -> bool:
     """Whether a line ends in a figure, or in colours."""
-    if b"CCL INFO" in raw:
+    if NCCL in raw:
         return _cut_into(raw)
     return raw.rstrip().endswith(ENDS) or b"\x1b" in raw[-8:]
 
 
 def _cut_into(raw: bytes) -> bool:
     """Whether a message of NCCL begins behind blanks, thus in the middle of a row."""
-    return BLANKS in raw[: raw.find(b"CCL INFO")]
+    return BLANKS in raw[: raw.find(NCCL)]

@@ -180,6 +180,30 @@ def test_root_ports_that_redirect_are_named_and_the_driver_is_not_blamed():
     assert "INFO" not in levels(ROOT_PORTS.replace("Redir+", "Redir-").replace("Fwd+", "Fwd-"))["acs-enabled"]
 
 
+WIDTH = "\t\tLnkCap:\tPort #0, Speed 16GT/s, Width x16\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "flat"),
+    [
+        (ROOT_PORTS, False),
+        (ROOT_PORTS.replace("\tKernel", f"{WIDTH}\tKernel"), False),
+        (ROOT_PORTS.replace("\tBus:", f"{WIDTH}\tBus:"), True),
+    ],
+    ids=["no-width-is-said", "gpus-tell-theirs", "gpus-have-none"],
+)
+def test_a_width_that_a_paste_does_not_have_is_no_sign_of_a_virtual_machine(text, flat):
+    assert ("WARN" in levels(text).get("vm-flat-topology", ())) == flat
+
+
+@pytest.mark.parametrize(("control", "level"), [("ReqRedir+ CmpltRedir+", "WARN"), ("ReqRedir- CmpltRedir-", "PASS")])
+def test_lines_of_acs_without_their_devices(control, level):
+    line = "        ACSCtl: SrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-\n"
+    text = line + line.replace("ReqRedir- CmpltRedir-", control)
+    assert levels(text)["acs-enabled"] == {level}
+    assert "vm-flat-topology" not in levels(text)
+
+
 def test_lspci_without_bridges_does_not_place():
     text = "\n".join(line for line in texts.LSPCI.splitlines() if not line.startswith("\t") and "bridge" not in line)
     found = facts(text)

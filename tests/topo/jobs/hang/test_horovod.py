@@ -22,12 +22,19 @@ def test_the_ranks_that_are_missing_are_named(tmp_path, said, prefix):
     assert verdict(scene).is_stuck
 
 
-def test_of_the_words_before_0_11_those_that_are_ready_are_left_out(tmp_path):
-    stalls = "allreduce.0 [ready ranks: 2], allreduce.1 [ready ranks: 2, 3]"
+@pytest.mark.parametrize(
+    ("stalls", "who"),
+    [
+        ("allreduce.0 [ready ranks: 2, 0, 4, 3]", "rank 1 and any above 4 have"),
+        ("allreduce.0 [ready ranks: 0, 2], allreduce.1 [ready ranks: 0, 2, 3]", "ranks 1,3 and any above 3 have"),
+        ("allreduce.0 [ready ranks: 0, 1]", "ranks other than 0-1 have"),
+    ],
+)
+def test_of_the_words_before_0_11_those_that_are_left_out_are_named(tmp_path, stalls, who):
     (tmp_path / "job.log").write_text(f"WARNING: {WARNED.strip()} Stalled ops: {stalls}\n")
     scene = scene_of(tmp_path)
     assert found(scene) == [("rank-behind", "FAIL")]
-    assert "ranks other than 2-3 have not submitted allreduce.0" in message(scene)
+    assert f"{who} not submitted allreduce.0" in message(scene)
 
 
 def test_a_log_without_stalls_has_none(tmp_path):

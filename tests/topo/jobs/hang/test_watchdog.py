@@ -186,14 +186,19 @@ def test_the_last_line_alone_names_its_group():
     assert said.endswith("no data from ranks 0-2")
 
 
+GAVE_IN = "To avoid data inconsistency, we are taking the entire process down.\n"
+
+
 def test_ranks_of_a_group_without_a_name_count_from_0():
-    """PyTorch 1.13 and older name no group; [Rank N] is the rank in it."""
+    """PyTorch 2.1 and older name no group; [Rank N] is the rank in it, [rankN] the one in the job."""
     said = "[E ProcessGroupNCCL.cpp:828] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
     said += "OpType=ALLGATHER, Timeout(ms)=1800000) ran for 1804775 milliseconds before timing out.\n"
     scene = read("".join(said.format(r=rank) for rank in range(1, 8)))
     assert found(scene) == [("rank-missing", "FAIL")]
     assert "rank 0 has not entered all_gather #7" in message(scene)
-    in_job = read("".join(f"[rank{rank}]:{said.format(r=rank)}" for rank in range(1, 8)))
+    alike = read("".join(f"[rank{rank}]:{said.format(r=rank)}[rank{rank}]:[E x.cpp:5] {GAVE_IN}" for rank in (0, 1, 3)))
+    assert "rank 2 has not entered all_gather #7" in message(alike)
+    in_job = read("".join(f"[rank{rank + 8}]:{said.format(r=rank)}" for rank in range(1, 8)))
     assert found(in_job) == [("evidence-short", "UNKNOWN")]
 
 
