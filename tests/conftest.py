@@ -18,9 +18,11 @@ OF_NCCL = ("NCCL_", "NVSHMEM_", "RCCL_", "TORCH_NCCL_", "TORCH_SYMM_MEM_")
 hypothesis.settings.register_profile("railgauge", deadline=None, max_examples=30)
 hypothesis.settings.load_profile("railgauge")
 
-# A shell's background jobs ignore interrupts, and so would all that tests start and interrupt.
+# A shell's background jobs ignore interrupts, what nohup starts ignores hangups, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser):

@@ -188,7 +188,7 @@ def test_each_node_dumps_under_its_own_name_what_can_be_read_again(hosts, tmp_pa
     ],
 )
 def test_a_rank_that_is_killed_or_stopped_is_named_on_all_hosts(hosts, number, words):
-    ranks = start(hosts, (0, 1, 2), *ENDLESS, "--timeout", "5")
+    ranks = start(hosts, (0, 1, 2), *ENDLESS, "--timeout", "15")  # they have as long to meet
     wait_for_rows(ranks[0])
     hit = pid_of_rank(hosts, 2)
     os.kill(hit, number)
@@ -204,7 +204,7 @@ def test_a_rank_that_is_killed_or_stopped_is_named_on_all_hosts(hosts, number, w
 
 def test_a_cable_pulled_in_the_middle_ends_everywhere_within_the_timeout(hosts):
     with make_hosts(2) as own:
-        ranks = start(own, (0, 1), *ENDLESS, "--timeout", "4")
+        ranks = start(own, (0, 1), *ENDLESS, "--timeout", "15")
         wait_for_rows(ranks[0])
         own.cut(1)
         (status, _, said), (other_status, _, other_said) = ended(ranks)
