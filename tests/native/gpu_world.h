@@ -241,12 +241,13 @@ class World {
     }
     struct Nothing {};
     if (way == Way::kLowLatency) {
+      a.base.chunk_bytes = low_latency_bytes(longest(o, ranks_, false), blocks);
       grid_.launch<Nothing>(rank, blocks, kThreads, [a](Nothing&) { LowLatency<T>(a).run(); });
     } else if (way == Way::kFullLines) {
       grid_.launch<Nothing>(rank, blocks, kThreads, [a](Nothing&) { FullLines<T>(a).run(); });
     } else {
       grid_.launch<PushShared>(rank, blocks, kPushThreads,
-                               [a](PushShared& shared) { push<T>(a, shared); });
+                               [a](PushShared& shared) { Push<T>(a, shared).run(); });
     }
   }
 

@@ -22,6 +22,7 @@ constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
 constexpr unsigned kPartsBlocks =
     64;  // the same on all ranks, which do not know each other's counts
+constexpr std::size_t kWarp = 32, kWordsOfAWarp = kWarp * sizeof(std::uint64_t);
 constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640, kChannelThreads = 512;
 
 unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
@@ -170,6 +171,8 @@ void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const
     how.blocks = std::max(how.blocks, divided(bytes, kLineBytes, kMostBlocks + 1));
     if (how.blocks > layout_.line_blocks)
       throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
+    how.chunk_bytes = low_latency_bytes(bytes, how.blocks);
+    how.threads = divided(how.chunk_bytes, kWordsOfAWarp, how.threads / kWarp) * kWarp;
   } else if (choice.way == Way::kFullLines) {
     if (bytes > layout_.full_lines * kFullLineData)
       throw Error(ErrorCode::kInvalid, "too long for full lines");

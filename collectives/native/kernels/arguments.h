@@ -128,8 +128,15 @@ struct Base {
   KernelState* memory;
   Status* status;
   std::uint64_t timeout_ns;
-  std::uint32_t chunk_bytes;  // of a message, at most a slot's
+  std::uint32_t chunk_bytes;  // of a message, at most a slot's; of low_latency a block's part
 };
+
+// The bytes that a block of low_latency moves of so many, in whole words.
+inline std::uint32_t low_latency_bytes(std::size_t bytes, unsigned blocks) {
+  constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+  const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
+  return static_cast<std::uint32_t>((words + blocks - 1) / blocks * kWordBytes);
+}
 
 // Of the kernels that run an Exchange between `ranks` ranks, at most kMostRanks of a communicator;
 // a null staging buffer is one's own.

@@ -5,6 +5,7 @@
 
 #include "arguments.h"
 #include "element.cuh"
+#include "peers.cuh"
 #include "signal.cuh"
 
 namespace railgauge::gpu {
@@ -165,26 +166,28 @@ __device__ void copy(const Crew& crew, T* to, const T* from, std::size_t count) 
   copy_to(crew, targets, 1, from, count);
 }
 
-// What `reduce` does with one operator.
-template <class Op, class T>
+// What `reduce_chunk` does with one operator. A thread has its words of kInputs inputs under way at
+// once, where there are as many.
+template <class Op, int kInputs, class T>
 __device__ void reduce_by(const Crew& crew, const T* const* inputs, int n_inputs, T* const* targets,
                           int n_targets, std::size_t count, bool aligned, std::uint32_t divide_by) {
   constexpr int kElements = sizeof(Vector) / sizeof(T);
   // As registers allow, and divisions take place.
-  constexpr int kHeld = Op::kDivides || kElements > 8 ? 1 : kElements > 4 ? 2 : 4;
-  each_word<T, kHeld>(crew, aligned, count, [&](auto one, std::size_t at) {
+  constexpr int kMost = Op::kDivides || kElements > 8 ? 1 : kElements > 4 || kInputs > 2 ? 2 : 4;
+  each_word<T, kMost>(crew, aligned, count, [&](auto held, std::size_t at) {
     // Nothing is carried from one place to the next, which would take registers all the way.
-    typename decltype(one)::Sums sums{};
+    typename decltype(held)::Sums sums{};
 #pragma unroll 1
-    for (int input = 0; input < n_inputs; input += 2) {
-      one.load(crew, inputs[input], at);
-      if (input + 1 < n_inputs) {  // both are under way at once
-        decltype(one) other;
-        other.load(crew, inputs[input + 1], at);
-        input ? sums.template add<Op>(one) : sums.begin(one);
-        sums.template add<Op>(other);
-      } else {
-        input ? sums.template add<Op>(one) : sums.begin(one);
+    for (int first = 0; first < n_inputs; first += kInputs) {
+      decltype(held) of[kInputs];
+#pragma unroll
+      for (int i = 0; i < kInputs; ++i) of[i].load(crew, inputs[min(first + i, n_inputs - 1)], at);
+#pragma unroll
+      for (int i = 0; i < kInputs; ++i) {
+        if (first + i == 0)
+          sums.begin(of[i]);
+        else if (first + i < n_inputs)
+          sums.template add<Op>(of[i]);
       }
     }
     sums.template end<Op>(divide_by).store(crew, targets, n_targets, at);
@@ -192,15 +195,20 @@ __device__ void reduce_by(const Crew& crew, const T* const* inputs, int n_inputs
 }
 
 // Reduces a chunk of all inputs, rank by rank in this order everywhere, and writes it to every
-// target.
+// target. The lists are read at every word: in shared memory, or in registers if they are short.
 template <class T>
 __device__ void reduce_chunk(const Crew& crew, const T* const* inputs, int n_inputs,
                              T* const* targets, int n_targets, std::size_t count,
                              ReduceOp reduction) {
   const bool aligned = are_aligned(inputs, n_inputs) && are_aligned(targets, n_targets);
   with_op(reduction, [&](auto op) {
-    reduce_by<decltype(op)>(crew, inputs, n_inputs, targets, n_targets, count, aligned,
-                            reduction.divide_by);
+    using Op = decltype(op);
+    if (n_inputs > 2)
+      reduce_by<Op, kTogether>(crew, inputs, n_inputs, targets, n_targets, count, aligned,
+                               reduction.divide_by);
+    else
+      reduce_by<Op, 2>(crew, inputs, n_inputs, targets, n_targets, count, aligned,
+                       reduction.divide_by);
   });
 }
 

@@ -18,23 +18,36 @@ namespace railgauge::gpu {
 // A thread has two words of a line; of the last thread the second one is the round.
 inline constexpr int kLineThreads = 8, kLineWords = 15;
 
-// A warp's place in the lines of an array: as many at a time as it has threads for.
+// An array in lines; an input that is empty has one all the same.
+template <class T>
+struct ArrayLines {
+  Words<T> words{nullptr, 0};
+  char* line = nullptr;
+  std::uint32_t count = 0;
+
+  __device__ ArrayLines() {}
+  __device__ ArrayLines(const Words<T>& all, char* lines, std::uint32_t least)
+      : words(all), line(lines), count(max(least, (all.size() + kLineWords - 1) / kLineWords)) {}
+};
+
+// A warp's place in the lines of arrays, of which the longest has so many: as many at a time as it
+// has threads for.
 class WarpLines {
  public:
-  __device__ WarpLines(std::size_t words) : lines_((words + kLineWords - 1) / kLineWords) {
+  __device__ WarpLines(std::uint32_t lines) : lines_(lines) {
     const unsigned warps = gridDim.x * (blockDim.x / kWarp);
     step_ = warps * kAtOnce;
     at_ = (blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp) * kAtOnce;
   }
   // All threads of a warp have the same answer.
   __device__ bool has() const { return at_ < lines_; }
+  __device__ bool has_of(std::uint32_t lines) const { return at_ < lines; }
   __device__ void next() { at_ += step_; }
-  __device__ std::size_t line() const { return at_ + threadIdx.x % kWarp / kLineThreads; }
-  __device__ bool is_line() const { return line() < lines_; }
+  __device__ std::uint32_t line() const { return at_ + threadIdx.x % kWarp / kLineThreads; }
 
  private:
-  static constexpr std::size_t kAtOnce = kWarp / kLineThreads;
-  std::size_t lines_, step_, at_;
+  static constexpr unsigned kAtOnce = kWarp / kLineThreads;
+  std::uint32_t lines_, step_, at_;
 };
 
 template <class T>
@@ -50,14 +63,19 @@ class FullLines {
 
   __device__ void run() {
 #pragma unroll 1
-    for (int step = 1; step < a_.ranks; ++step) give((a_.rank + step) % a_.ranks);
+    for (int step = 1; step < a_.ranks; step += kTogether) give(step);
     bool there = false;
     with_op(e_.reduction, [&](auto op) { there = reduce_and_share<decltype(op)>(); });
-    there&& land() && take();
+#pragma unroll 1
+    for (int step = 1; there && step < a_.ranks; step += kTogether) there = take(step, false);
+#pragma unroll 1
+    for (int step = 1; there && step < a_.ranks; step += kTogether) there = take(step, true);
     end();
   }
 
  private:
+  using Lines = ArrayLines<T>;
+
   // Of a staging buffer: of inputs, or of results.
   __device__ char* lines(char* buffer, bool results) const {
     const Layout& layout = a_.base.layout;
@@ -65,15 +83,15 @@ class FullLines {
     return buffer + layout.full_lines_at() + number * layout.full_lines * kFullLineBytes;
   }
 
-  __device__ Sixteen read(const Words<T>& words, std::size_t line) const {
-    const std::size_t at = line * kLineWords + 2 * place_;
+  __device__ Sixteen read(const Words<T>& words, std::uint32_t line) const {
+    const std::uint32_t at = line * kLineWords + 2 * place_;
     Sixteen half{};
     if (at < words.size()) half.first = words.load(at).word;
     if (place_ < kLineThreads - 1 && at + 1 < words.size()) half.second = words.load(at + 1).word;
     return half;
   }
-  __device__ void write(const Words<T>& words, std::size_t line, Sixteen half) const {
-    const std::size_t at = line * kLineWords + 2 * place_;
+  __device__ void write(const Words<T>& words, std::uint32_t line, Sixteen half) const {
+    const std::uint32_t at = line * kLineWords + 2 * place_;
     typename Words<T>::WordPack pack;
     if (at < words.size()) pack.word = half.first, words.store(at, pack);
     if (place_ < kLineThreads - 1 && at + 1 < words.size())
@@ -83,58 +101,98 @@ class FullLines {
     if (place_ == kLineThreads - 1) half.second = round_;
     store_line(line, place_, half);
   }
-  // A line of each quarter of the warp; false if the wait was ended.
-  __device__ bool receive(const char* line, bool wanted, int from, Sixteen& half) {
-    while (true) {
-      if (wanted) half = load_line(line, place_);
-      const bool missing = wanted && place_ == kLineThreads - 1 && half.second != round_;
-      if (!any_of_warp(missing)) break;
-      if (any_of_warp(!patience_.goes_on(from))) return false;
+  // A line of each quarter of the warp from some peers, whose loads are all under way at once. Of
+  // the bits by peer, the warp's `missing` are the same in all of its threads, `own` in a quarter.
+  // False if the wait was ended.
+  __device__ bool receive(const char* const (&line)[kTogether], unsigned missing, unsigned own,
+                          const int (&from)[kTogether], Sixteen (&half)[kTogether]) {
+    while (missing) {
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        if (missing & own & 1u << i) half[i] = load_line(line[i], place_);
+      int late = 0;
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        if (!(missing >> i & 1)) continue;
+        const bool waits = own >> i & 1 && place_ == kLineThreads - 1 && half[i].second != round_;
+        if (any_of_warp(waits))
+          late = from[i];
+        else
+          missing &= ~(1u << i), patience_.came();
+      }
+      if (missing && any_of_warp(!patience_.goes_on(late))) return false;
     }
-    patience_.came();
     return true;
   }
 
-  __device__ void give(int peer) {
-    const Words<T> words(e_.give[peer], e_.give_count[peer]);
-    char* to = lines(a_.out[peer].words, false);
-    for (WarpLines at(words.size()); at.has(); at.next()) {
-      if (at.is_line()) send(to + at.line() * kFullLineBytes, read(words, at.line()));
+  // To the peers from a step on, as in take().
+  __device__ void give(int first) {
+    Lines to[kTogether];
+    std::uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      if (first + i >= a_.ranks) continue;
+      const int peer = peer_at(a_.rank, first + i, a_.ranks);
+      to[i] = {{e_.give[peer], e_.give_count[peer]}, lines(a_.out[peer].words, false), 1};
+      most = max(most, to[i].count);
     }
-    if (!words.size() && !blockIdx.x && threadIdx.x < kLineThreads) send(to, {});
+#pragma unroll 1
+    for (WarpLines at(most); at.has(); at.next()) {
+      Sixteen half[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        if (at.line() < to[i].count) half[i] = read(to[i].words, at.line());
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        if (at.line() < to[i].count) send(to[i].line + at.line() * kFullLineBytes, half[i]);
+    }
   }
 
   template <class Op>
   __device__ bool reduce_and_share() {
-    const Words<T> own(e_.own, e_.reduce_count), result(e_.result, e_.reduce_count);
-    const std::size_t words = (e_.reduce_count * sizeof(T) + sizeof(Word) - 1) / sizeof(Word);
-    for (WarpLines at(words); at.has(); at.next()) {
-      Reduced<T, Word> first, second;
+    const Words<T> own(e_.own, e_.reduce_count);
+    const Words<T> result(e_.result, e_.reduce_count);
+    const std::uint32_t words = (e_.reduce_count * sizeof(T) + sizeof(Word) - 1) / sizeof(Word);
+    const std::uint32_t lines_of_it = (words + kLineWords - 1) / kLineWords;
+#pragma unroll 1
+    for (WarpLines at(lines_of_it); at.has(); at.next()) {
+      const bool is_line = at.line() < lines_of_it;
+      Sixteen kept{};
+      if (e_.own && is_line) kept = read(own, at.line());
+      Reduced<T, Word> one, two;
       bool begun = false;
 #pragma unroll 1
-      for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
-        Sixteen half{};
-        if (rank == a_.rank) {
-          if (!e_.own) continue;
-          if (at.is_line()) half = read(own, at.line());
-        } else {
-          if (!(e_.reduce_from >> rank & 1)) continue;
-          const char* from = lines(a_.in[rank].words, false) + at.line() * kFullLineBytes;
-          if (!receive(from, at.is_line(), rank, half)) return false;
+      for (int first = 0; first < a_.ranks; first += kTogether) {  // in this order everywhere
+        const char* line[kTogether];
+        int from[kTogether];
+        Sixteen half[kTogether];
+        unsigned reduced = 0;
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+          from[i] = first + i;
+          if (!(e_.reduce_from >> (first + i) & 1)) continue;
+          line[i] = lines(a_.in[first + i].words, false) + at.line() * kFullLineBytes;
+          reduced |= 1u << i;
         }
-        Pack<T, Word> pack;
-        pack.word = half.first;
-        begun ? first.template add<Op>(pack) : first.begin(pack);
-        pack.word = half.second;
-        begun ? second.template add<Op>(pack) : second.begin(pack);
-        begun = true;
+        if (!receive(line, reduced, is_line ? reduced : 0, from, half)) return false;
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+          const bool is_own = e_.own && first + i == a_.rank;
+          if (!is_own && !(reduced >> i & 1)) continue;
+          Pack<T, Word> pack;
+          pack.word = is_own ? kept.first : half[i].first;
+          begun ? one.template add<Op>(pack) : one.begin(pack);
+          pack.word = is_own ? kept.second : half[i].second;
+          begun ? two.template add<Op>(pack) : two.begin(pack);
+          begun = true;
+        }
       }
-      if (!at.is_line()) continue;
-      const Sixteen sum{first.template end<Op>(e_.reduction.divide_by).word,
-                        second.template end<Op>(e_.reduction.divide_by).word};
+      if (!is_line) continue;
+      const Sixteen sum{one.template end<Op>(e_.reduction.divide_by).word,
+                        two.template end<Op>(e_.reduction.divide_by).word};
 #pragma unroll 1
       for (int step = 1; step < a_.ranks; ++step) {
-        const int peer = (a_.rank + step) % a_.ranks;
+        const int peer = peer_at(a_.rank, step, a_.ranks);
         if (e_.share_with >> peer & 1)
           send(lines(a_.out[peer].words, true) + at.line() * kFullLineBytes, sum);
       }
@@ -143,36 +201,37 @@ class FullLines {
     return true;
   }
 
-  // Data of peers that is not reduced; for peers without data the line that signals this.
-  __device__ bool land() {
+  // Results of peers, or their data that is not reduced; of those without data the line that
+  // signals this. False if a wait was ended.
+  __device__ bool take(int first, bool results) {
+    Lines to[kTogether];
+    int from[kTogether];
+    std::uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int peer = from[i] = peer_at(a_.rank, first + i, a_.ranks);
+      if (first + i >= a_.ranks) continue;
+      if (results)
+        to[i] = {{e_.take[peer], e_.take_count[peer]}, lines(a_.in[peer].words, true), 0};
+      else if (!(e_.reduce_from >> peer & 1) || !e_.reduce_count)
+        to[i] = {{e_.land[peer], e_.land_count[peer]}, lines(a_.in[peer].words, false), 1};
+      most = max(most, to[i].count);
+    }
 #pragma unroll 1
-    for (int step = 1; step < a_.ranks; ++step) {
-      const int peer = (a_.rank + step) % a_.ranks;
-      if ((e_.reduce_from >> peer & 1) && e_.reduce_count) continue;
-      const Words<T> words(e_.land[peer], e_.land_count[peer]);
-      if (!take_lines(words, lines(a_.in[peer].words, false), peer)) return false;
-      Sixteen none;
-      if (!words.size() && !blockIdx.x && threadIdx.x < kWarp) {
-        if (!receive(lines(a_.in[peer].words, false), threadIdx.x < kLineThreads, peer, none))
-          return false;
+    for (WarpLines at(most); at.has(); at.next()) {
+      const char* line[kTogether];
+      Sixteen half[kTogether];
+      unsigned waiting = 0, own = 0;
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        line[i] = to[i].line + at.line() * kFullLineBytes;
+        waiting |= unsigned(at.has_of(to[i].count)) << i;
+        own |= unsigned(at.line() < to[i].count) << i;
       }
-    }
-    return true;
-  }
-  __device__ bool take() {
-#pragma unroll 1
-    for (int step = 1; step < a_.ranks; ++step) {
-      const int peer = (a_.rank + step) % a_.ranks;
-      if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.in[peer].words, true), peer))
-        return false;
-    }
-    return true;
-  }
-  __device__ bool take_lines(const Words<T>& words, const char* from, int peer) {
-    for (WarpLines at(words.size()); at.has(); at.next()) {
-      Sixteen half;
-      if (!receive(from + at.line() * kFullLineBytes, at.is_line(), peer, half)) return false;
-      if (at.is_line()) write(words, at.line(), half);
+      if (!receive(line, waiting, own, from, half)) return false;
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        if (own >> i & 1) write(to[i].words, at.line(), half[i]);
     }
     return true;
   }

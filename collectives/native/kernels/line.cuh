@@ -4,6 +4,7 @@
 // are written whole everywhere; 16 bytes need not be.
 #pragma once
 
+#include "peers.cuh"
 #include "signal.cuh"
 
 namespace railgauge::gpu {
@@ -15,17 +16,40 @@ __device__ inline void write_line(Sixteen* line, Word data, std::uint32_t round)
   store_sixteen(line, {mark | static_cast<std::uint32_t>(data), mark | data >> 32});
 }
 
+// The lines of some peers, all of whose loads are under way at once: those with a bit in `missing`,
+// from the ranks `from`. False if the wait was ended.
+template <int kLines>
+__device__ bool read_lines(const Sixteen* const (&line)[kLines], unsigned missing,
+                           std::uint32_t round, const int (&from)[kLines], Patience& patience,
+                           Word (&data)[kLines]) {
+  while (missing) {
+    Sixteen got[kLines];
+#pragma unroll
+    for (int i = 0; i < kLines; ++i)
+      if (missing >> i & 1) got[i] = load_sixteen(line[i]);
+    int late = 0;
+#pragma unroll
+    for (int i = 0; i < kLines; ++i) {
+      if (!(missing >> i & 1)) continue;
+      if (got[i].first >> 32 == round && got[i].second >> 32 == round) {
+        data[i] = got[i].second << 32 | static_cast<std::uint32_t>(got[i].first);
+        missing &= ~(1u << i);
+        patience.came();
+      } else {
+        late = from[i];
+      }
+    }
+    if (missing && !patience.goes_on(late)) return false;
+  }
+  return true;
+}
+
 __device__ inline bool read_line(const Sixteen* line, std::uint32_t round, int from,
                                  Patience& patience, Word& data) {
-  do {
-    const Sixteen got = load_sixteen(line);
-    if (got.first >> 32 == round && got.second >> 32 == round) {
-      data = got.second << 32 | static_cast<std::uint32_t>(got.first);
-      patience.came();
-      return true;
-    }
-  } while (patience.goes_on(from));
-  return false;
+  Word words[1];
+  if (!read_lines({line}, 1, round, {from}, patience, words)) return false;
+  data = words[0];
+  return true;
 }
 
 }  // namespace railgauge::gpu

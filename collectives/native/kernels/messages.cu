@@ -5,7 +5,7 @@
 using namespace railgauge::gpu;
 
 RAILGAUGE_KERNEL(messages, kMessageThreads, const __grid_constant__ MessageArguments a) {
-  begin_kernel();
+  begin_kernel(a);
   __shared__ MessageShared shared;
   messages(a, shared);
 }

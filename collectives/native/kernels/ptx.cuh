@@ -20,10 +20,19 @@ constexpr int crew_of(int warps) { return warps * kWarp; }  // threads that work
 inline constexpr unsigned kTurns =
     4096;  // of a wait, between looks at the host's memory and the clock
 
-// To be called first: waits until the previous kernels on the stream have ended; the next one may
-// be prepared meanwhile, which takes a microsecond (programmatic dependent launch).
-__device__ inline void begin_kernel() {
+// To be called first: waits until the previous kernels on the stream have ended; this one may be
+// prepared meanwhile, which takes a microsecond (programmatic dependent launch), and has its
+// parameters in the processor's cache.
+template <class Parameters>
+__device__ void begin_kernel(const Parameters& parameters) {
 #if __CUDA_ARCH__ >= 900
+  constexpr unsigned kLine = 64 / sizeof(unsigned);
+  const auto* const words = reinterpret_cast<const unsigned*>(&parameters);
+  unsigned all = 0;
+#pragma unroll
+  for (unsigned i = 0; i < sizeof(Parameters) / sizeof(unsigned); i += kLine) all ^= words[i];
+  // Loads are made only if something depends on them: a rest of a nanosecond, by chance.
+  asm volatile("{.reg .pred p; setp.eq.u32 p, %0, 1; @p nanosleep.u32 1;}" ::"r"(all));
   asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;");
 #endif

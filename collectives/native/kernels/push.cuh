@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large messages, pushed through slots in the receiver's memory: writes over NVLink are faster than
-// reads. Each block has a part of every transfer and three groups of warps, which work at the same
-// time: senders send inputs to the peers, reducers receive and reduce them and share the result,
-// takers receive results, and copy the own input to its place if nothing is reduced.
+// reads. Each block has a part of every transfer, and warps for each of its roles, which work at
+// the same time: of senders, which send an input to a peer, and takers, which receive a peer's
+// result or what is not reduced, there are some for each peer, so that no peer waits for another;
+// reducers receive and reduce the inputs and share the result, or copy the own input to its place.
 #pragma once
 
 #include "connection.cuh"
@@ -10,211 +11,175 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kSenders = crew_of(8), kReducers = crew_of(8), kTakers = crew_of(4);
-inline constexpr int kPushThreads = kSenders + kReducers + kTakers;
+inline constexpr int kMostPeers = kMostRanks - 1;
+inline constexpr int kPeerThreads = 7 * crew_of(1);  // of all senders, and of all takers
+inline constexpr int kReducers = crew_of(6);
+inline constexpr int kPushThreads = 2 * kPeerThreads + kReducers;
 
 // What the threads of a block share.
 struct PushShared {
-  int stops[3];         // of each group
-  bool overwrites;      // whether reducers write over what senders read,
-  std::uint32_t given;  // and the chunks that these have read then
+  int stops[2 * kMostPeers + 1];    // of each role's warps
+  bool overwrites;                  // whether reducers write over what senders read,
+  std::uint32_t given[kMostRanks];  // and the chunks that these have read then
+  const void* inputs[kMostRanks];   // of the chunk that is reduced,
+  void* targets[kMostRanks];        // and where the result goes
 };
 
-// The connections of one kind with all peers.
-class Connections {
+template <class T>
+class Push {
  public:
-  __device__ Connections(const Arguments& a, KernelConnection::Kind kind) : a_(a), kind_(kind) {}
-  __device__ KernelConnection operator[](int peer) const {
-    return {a_.base, kind_, a_.in[peer], a_.out[peer]};
+  __device__ Push(const Arguments& a, PushShared& shared)
+      : a_(a), e_(a.exchange), shared_(shared), patience_(a.base) {}
+
+  __device__ void run() {
+    const int thread = threadIdx.x;
+    if (thread <= 2 * kMostPeers) shared_.stops[thread] = 0;
+    if (thread < kMostRanks) shared_.given[thread] = 0;
+    if (thread == 0) shared_.overwrites = overwrites();
+    __syncthreads();
+    if (thread < kReducers) {
+      const Crew crew{1, kReducers, thread};
+      return keeps() ? keep(crew) : take_in_and_share(crew, shared_.stops[0]);
+    }
+    // The others' warps by peer, without those that are left over.
+    const int size = kPeerThreads / kWarp / max(1, a_.ranks - 1) * kWarp;
+    const bool sends = thread < kReducers + kPeerThreads;
+    const int of_role = thread - kReducers - (sends ? 0 : kPeerThreads);
+    const int step = 1 + of_role / size;
+    if (step >= a_.ranks) return;
+    const int number = sends ? step : kMostPeers + step, peer = peer_at(a_.rank, step, a_.ranks);
+    const Crew crew{1 + number, size, of_role % size};
+    if (sends) return send(peer, crew, shared_.stops[number]);
+    if (!is_reduced(peer))
+      take(KernelConnection::kGive, peer, crew, part(e_.land[peer], e_.land_count[peer]),
+           shared_.stops[number]);
+    take(KernelConnection::kShare, peer, crew, part(e_.take[peer], e_.take_count[peer]),
+         shared_.stops[number]);
   }
 
  private:
+  __device__ BlockPart<T> part(const void* data, std::size_t count) const {
+    return {data, count, a_.base.chunk_bytes};
+  }
+  __device__ KernelConnection connection(KernelConnection::Kind kind, int peer) const {
+    return {a_.base, kind, a_.in[peer], a_.out[peer]};
+  }
+  __device__ bool is_reduced(int peer) const { return e_.reduce_from >> peer & 1; }
+  __device__ bool is_shared(int peer) const { return e_.share_with >> peer & 1; }
+
+  // Whether the own input is only copied to its place, which involves no peer.
+  __device__ bool keeps() const {
+    return a_.ranks > 1 && e_.own && !e_.reduce_from && !e_.share_with;
+  }
+  __device__ void keep(const Crew& crew) const {
+    const BlockPart<T> own(e_.own, e_.reduce_count, 0), result(e_.result, e_.reduce_count, 0);
+    copy(crew, result.chunk(0), own.chunk(0), own.count(0));
+  }
+
+  // Whether the result overwrites an input that is sent to peers, as is possible in place: chunk by
+  // chunk, reducers write after senders have read. Ranks may differ in this.
+  __device__ bool overwrites() const {
+    bool gives_it = false;
+#pragma unroll 1
+    for (int peer = 0; peer < a_.ranks; ++peer)
+      gives_it |= peer != a_.rank && e_.give_count[peer] && e_.give[peer] == e_.result;
+    return gives_it;
+  }
+
+  __device__ void send(int peer, const Crew& crew, volatile int& stop) {
+    const KernelConnection to = connection(KernelConnection::kGive, peer);
+    const BlockPart<T> given = part(e_.give[peer], e_.give_count[peer]);
+    const std::uint32_t chunks = given.chunks(), sent = to.sent();
+#pragma unroll 1
+    for (std::uint32_t number = 0; number < chunks; ++number) {
+      const bool fine = crew.thread || to.await_room(sent + number, a_.number[peer], patience_);
+      if (!all_go_on(crew, fine, stop)) return;
+      copy(crew, to.outgoing<T>(sent + number), given.chunk(number), given.count(number));
+      crew.meet();
+      if (crew.thread) continue;
+      if (shared_.overwrites) store_release_here(&shared_.given[peer], number + 1);
+      to.tell_sent(sent + number, given.count(number) * sizeof(T));
+    }
+    crew.meet();
+    if (!crew.thread) to.sent() = sent + chunks;
+  }
+
+  __device__ void take(KernelConnection::Kind kind, int peer, const Crew& crew,
+                       const BlockPart<T>& to, volatile int& stop) {
+    const std::uint32_t chunks = to.chunks();
+    if (!chunks) return;
+    const KernelConnection from = connection(kind, peer);
+    const std::uint32_t received = from.received();
+#pragma unroll 1
+    for (std::uint32_t number = 0; number < chunks; ++number) {
+      const bool fine =
+          crew.thread || from.await_message(received + number, a_.number[peer], patience_);
+      if (!all_go_on(crew, fine, stop)) return;
+      copy(crew, to.chunk(number), from.incoming<T>(received + number), to.count(number));
+      crew.meet();
+      if (!crew.thread) from.tell_read(received + number);
+    }
+    crew.meet();
+    if (!crew.thread) from.received() = received + chunks;
+  }
+
+  // A thread for each rank waits for it and signals to it, and says where its data is.
+  __device__ void take_in_and_share(const Crew& crew, volatile int& stop) {
+    const BlockPart<T> own = part(e_.own, e_.reduce_count),
+                       result = part(e_.result, e_.reduce_count);
+    const std::uint32_t chunks = result.chunks();
+    const int mine = crew.thread;
+    const bool is_self = mine == a_.rank, attends = mine < a_.ranks && !is_self;
+    const bool reduces = attends && is_reduced(mine), shares = attends && is_shared(mine);
+    const bool waits_for_sender = attends && shared_.overwrites && e_.give_count[mine];
+    const KernelConnection give = connection(KernelConnection::kGive, attends ? mine : 0),
+                           share = connection(KernelConnection::kShare, attends ? mine : 0);
+    const std::uint32_t received = reduces ? give.received() : 0, sent = shares ? share.sent() : 0;
+    // The inputs are in the order of the ranks, the targets by distance from this one.
+    const int n_inputs = inputs_below(a_.ranks), input = inputs_below(mine);
+    const int n_targets = targets_within(a_.ranks),
+              target = targets_within((mine + a_.ranks - a_.rank) % a_.ranks);
+#pragma unroll 1
+    for (std::uint32_t number = 0; number < chunks; ++number) {
+      bool fine = true;
+      if (reduces) fine = give.await_message(received + number, a_.number[mine], patience_);
+      if (shares) fine = fine && share.await_room(sent + number, a_.number[mine], patience_);
+      if (waits_for_sender) fine = fine && await_here(&shared_.given[mine], number + 1, patience_);
+      if (is_self && e_.own) shared_.inputs[input] = own.chunk(number);
+      if (is_self && e_.result) shared_.targets[target] = result.chunk(number);
+      if (reduces) shared_.inputs[input] = give.incoming<T>(received + number);
+      if (shares) shared_.targets[target] = share.outgoing<T>(sent + number);
+      if (!all_go_on(crew, fine, stop)) return;
+      reduce_chunk(crew, reinterpret_cast<const T* const*>(shared_.inputs), n_inputs,
+                   reinterpret_cast<T* const*>(shared_.targets), n_targets, result.count(number),
+                   e_.reduction);
+      crew.meet();
+      if (reduces) give.tell_read(received + number);
+      if (shares) share.tell_sent(sent + number, result.count(number) * sizeof(T));
+    }
+    crew.meet();
+    if (reduces) give.received() = received + chunks;
+    if (shares) share.sent() = sent + chunks;
+  }
+  __device__ int inputs_below(int rank) const {
+    int count = 0;
+#pragma unroll 1
+    for (int one = 0; one < rank && one < a_.ranks; ++one)
+      count += one == a_.rank ? e_.own != nullptr : is_reduced(one);
+    return count;
+  }
+  __device__ int targets_within(int steps) const {
+    int count = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step)
+      count += step ? is_shared(peer_at(a_.rank, step, a_.ranks)) : e_.result != nullptr;
+    return count;
+  }
+
   const Arguments& a_;
-  KernelConnection::Kind kind_;
+  const Exchange& e_;
+  PushShared& shared_;
+  Patience patience_;
 };
-
-// Whether the own input is only copied to its place, which involves no peer.
-__device__ inline bool keeps(const Arguments& a) {
-  const Exchange& e = a.exchange;
-  return a.ranks > 1 && e.own && !e.reduce_from && !e.share_with;
-}
-
-// Whether the result overwrites an input that is sent to peers, as is possible in place: chunk by
-// chunk, reducers write after senders have read. Ranks may differ in this.
-__device__ inline bool overwrites(const Arguments& a) {
-  const Exchange& e = a.exchange;
-  bool gives_it = false;
-#pragma unroll 1
-  for (int peer = 0; peer < a.ranks; ++peer)
-    gives_it |= peer != a.rank && e.give_count[peer] && e.give[peer] == e.result;
-  return gives_it;
-}
-
-template <class T>
-__device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& shared) {
-  const Exchange& e = a.exchange;
-  const Connections give(a, KernelConnection::kGive);
-  const int mine = crew.thread;  // the peer that this thread waits for and signals, if there is one
-  const bool attends = mine < a.ranks && mine != a.rank;
-  const BlockPart<T> watched(attends ? e.give[mine] : nullptr, attends ? e.give_count[mine] : 0,
-                             a.base.chunk_bytes);
-  const std::uint32_t sent = attends ? give[mine].sent() : 0;
-  std::uint32_t most = 0;
-#pragma unroll 1
-  for (int peer = 0; peer < a.ranks; ++peer) {
-    if (peer != a.rank)
-      most = max(most, BlockPart<T>(e.give[peer], e.give_count[peer], a.base.chunk_bytes).chunks());
-  }
-  Patience patience(a.base);
-  for (std::uint32_t number = 0; number < most; ++number) {
-    const bool now = attends && number < watched.chunks();
-    const bool fine = !now || give[mine].await_room(sent + number, a.number[mine], patience);
-    if (!all_go_on(crew, fine, shared.stops[0])) return;
-#pragma unroll 1
-    for (int step = 1; step < a.ranks; ++step) {
-      const int peer = (a.rank + step) % a.ranks;
-      const BlockPart<T> part(e.give[peer], e.give_count[peer], a.base.chunk_bytes);
-      if (number >= part.chunks()) continue;
-      T* to = give[peer].outgoing<T>(give[peer].sent() + number);
-      copy(crew, to, part.chunk(number), part.count(number));
-    }
-    crew.meet();
-    if (now) give[mine].tell_sent(sent + number, watched.count(number) * sizeof(T));
-    if (mine == a.rank && shared.overwrites) store_release_here(&shared.given, number + 1);
-  }
-  crew.meet();
-  if (attends) give[mine].sent() = sent + watched.chunks();
-}
-
-template <class T>
-__device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShared& shared) {
-  const Exchange& e = a.exchange;
-  const Connections give(a, KernelConnection::kGive);
-  const Connections share(a, KernelConnection::kShare);
-  const std::size_t reduced = keeps(a) ? 0 : e.reduce_count;
-  const BlockPart<T> own(e.own, reduced, a.base.chunk_bytes),
-      result(e.result, reduced, a.base.chunk_bytes);
-  const int mine = crew.thread;
-  const bool attends = mine < a.ranks && mine != a.rank;
-  const bool reduces = attends && e.reduce_from >> mine & 1,
-             shares = attends && e.share_with >> mine & 1;
-  const BlockPart<T> landing(attends ? e.land[mine] : nullptr, attends ? e.land_count[mine] : 0,
-                             a.base.chunk_bytes);
-  const std::uint32_t incoming = reduces ? result.chunks() : landing.chunks();
-  const std::uint32_t received = attends ? give[mine].received() : 0;
-  const std::uint32_t sent = shares ? share[mine].sent() : 0;
-  // One thread ensures that senders have read what results overwrite.
-  const std::uint32_t overwritten = mine == a.rank && shared.overwrites ? result.chunks() : 0;
-  std::uint32_t most = result.chunks();
-#pragma unroll 1
-  for (int peer = 0; peer < a.ranks; ++peer) {
-    if (peer != a.rank)
-      most = max(most, BlockPart<T>(e.land[peer], e.land_count[peer], a.base.chunk_bytes).chunks());
-  }
-  Patience patience(a.base);
-  for (std::uint32_t number = 0; number < most; ++number) {
-    const bool takes_in = attends && number < incoming,
-               passes_on = shares && number < result.chunks();
-    bool fine = !takes_in || give[mine].await_message(received + number, a.number[mine], patience);
-    if (passes_on) fine = fine && share[mine].await_room(sent + number, a.number[mine], patience);
-    if (number < overwritten) fine = await_here(&shared.given, number + 1, patience);
-    if (!all_go_on(crew, fine, shared.stops[1])) return;
-    if (number < result.chunks()) {
-      const T* inputs[kMostRanks];
-      T* targets[kMostRanks];
-      int n_inputs = 0, n_targets = 0;
-      if (e.result) targets[n_targets++] = result.chunk(number);
-#pragma unroll 1
-      for (int rank = 0; rank < a.ranks; ++rank) {
-        if (rank == a.rank) {
-          if (e.own) inputs[n_inputs++] = own.chunk(number);
-          continue;
-        }
-        if (e.reduce_from >> rank & 1) {
-          inputs[n_inputs++] = give[rank].incoming<T>(give[rank].received() + number);
-        }
-      }
-#pragma unroll 1
-      for (int step = 1; step < a.ranks; ++step) {
-        const int peer = (a.rank + step) % a.ranks;
-        if (e.share_with >> peer & 1) {
-          targets[n_targets++] = share[peer].outgoing<T>(share[peer].sent() + number);
-        }
-      }
-      reduce_chunk(crew, inputs, n_inputs, targets, n_targets, result.count(number), e.reduction);
-    }
-#pragma unroll 1
-    for (int step = 1; step < a.ranks; ++step) {
-      const int peer = (a.rank + step) % a.ranks;
-      const BlockPart<T> part(e.land[peer], e.land_count[peer], a.base.chunk_bytes);
-      if (number >= part.chunks()) continue;
-      const T* from = give[peer].incoming<T>(give[peer].received() + number);
-      copy(crew, part.chunk(number), from, part.count(number));
-    }
-    crew.meet();
-    if (takes_in) give[mine].tell_read(received + number);
-    if (passes_on) share[mine].tell_sent(sent + number, result.count(number) * sizeof(T));
-  }
-  crew.meet();
-  if (attends) give[mine].received() = received + incoming;
-  if (shares) share[mine].sent() = sent + result.chunks();
-}
-
-template <class T>
-__device__ void take_results(const Arguments& a, const Crew& crew, volatile int& stop) {
-  const Exchange& e = a.exchange;
-  const Connections share(a, KernelConnection::kShare);
-  const int mine = crew.thread;
-  const bool attends = mine < a.ranks && mine != a.rank;
-  const BlockPart<T> watched(attends ? e.take[mine] : nullptr, attends ? e.take_count[mine] : 0,
-                             a.base.chunk_bytes);
-  const std::uint32_t received = attends ? share[mine].received() : 0;
-  std::uint32_t most = 0;
-#pragma unroll 1
-  for (int peer = 0; peer < a.ranks; ++peer) {
-    if (peer != a.rank)
-      most = max(most, BlockPart<T>(e.take[peer], e.take_count[peer], a.base.chunk_bytes).chunks());
-  }
-  Patience patience(a.base);
-  for (std::uint32_t number = 0; number < most; ++number) {
-    const bool now = attends && number < watched.chunks();
-    const bool fine =
-        !now || share[mine].await_message(received + number, a.number[mine], patience);
-    if (!all_go_on(crew, fine, stop)) return;
-#pragma unroll 1
-    for (int step = 1; step < a.ranks; ++step) {
-      const int peer = (a.rank + step) % a.ranks;
-      const BlockPart<T> part(e.take[peer], e.take_count[peer], a.base.chunk_bytes);
-      if (number >= part.chunks()) continue;
-      const T* from = share[peer].incoming<T>(share[peer].received() + number);
-      copy(crew, part.chunk(number), from, part.count(number));
-    }
-    crew.meet();
-    if (now) share[mine].tell_read(received + number);
-  }
-  crew.meet();
-  if (attends) share[mine].received() = received + watched.chunks();
-}
-
-template <class T>
-__device__ void keep(const Arguments& a, const Crew& crew) {
-  const Exchange& e = a.exchange;
-  const BlockPart<T> own(e.own, e.reduce_count, 0), result(e.result, e.reduce_count, 0);
-  copy(crew, result.chunk(0), own.chunk(0), own.count(0));
-}
-
-template <class T>
-__device__ void push(const Arguments& a, PushShared& shared) {
-  if (threadIdx.x < 3) shared.stops[threadIdx.x] = 0;
-  if (threadIdx.x == 3) shared.overwrites = overwrites(a), shared.given = 0;
-  __syncthreads();
-  int thread = threadIdx.x;
-  if (thread < kSenders) return send_inputs<T>(a, {1, kSenders, thread}, shared);
-  thread -= kSenders;
-  if (thread < kReducers) return take_in_and_share<T>(a, {2, kReducers, thread}, shared);
-  thread -= kReducers;
-  if (keeps(a)) keep<T>(a, {3, kTakers, thread});
-  take_results<T>(a, {3, kTakers, thread}, shared.stops[2]);
-}
 
 }  // namespace railgauge::gpu

@@ -73,7 +73,8 @@ struct OfThread {
   } x;
 };
 
-inline void begin_kernel() {}
+template <class Parameters>
+void begin_kernel(const Parameters&) {}
 inline void meet_at(int barrier, int threads) { Thread::self().meet(barrier, threads); }
 
 template <class Word>
