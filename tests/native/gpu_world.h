@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -113,8 +114,15 @@ class World {
         start(batch, rank, parts);
     }
   }
-  void run() {
-    grid_.run(draw(2) ? draw(ranks_) : -1);
+  // What a rank does on its stream, behind the operations before.
+  void then(int rank, std::function<void()> look) {
+    struct Nothing {};
+    grid_.launch<Nothing>(rank, 1, 1, [look](Nothing&) { look(); });
+  }
+  const Rank& of(std::size_t operation, int rank) const { return operations_[operation][rank]; }
+  void run() { run(draw(2) ? draw(ranks_) : -1); }
+  void run(int late) {
+    grid_.run(late);
     for (int rank = 0; rank < ranks_; ++rank) {
       if (status_[rank].failed)
         std::fprintf(stderr, "rank %d waited for rank %u\n", rank, status_[rank].failed - 1);
