@@ -18,7 +18,7 @@ namespace {
 constexpr int kComputeCapability = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int kOverlapFrom = 9;         // the first with griddepcontrol
 constexpr int kOverlap = 6;             // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
+constexpr std::size_t kLowLatencyOfABlock = 1 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
 constexpr unsigned kPartsBlocks =
     64;  // the same on all ranks, which do not know each other's counts

@@ -12,9 +12,11 @@
 namespace railgauge::gpu {
 
 inline constexpr int kMostPeers = kMostRanks - 1;
-inline constexpr int kPeerThreads = 7 * crew_of(1);  // of all senders, and of all takers
-inline constexpr int kReducers = crew_of(6);
-inline constexpr int kPushThreads = 2 * kPeerThreads + kReducers;
+// Warps of a block, of which the peers share some for sending and some for taking, each at least
+// one; reducers have the others: 8 with one peer and with 3, 6 with 7.
+inline constexpr int kPushWarps = 20, kSendingWarps = 8, kTakingWarps = 4;
+inline constexpr int kPushThreads =
+    crew_of(kPushWarps - 2 * kMostPeers) + 2 * kMostPeers * crew_of(1);
 
 // What the threads of a block share.
 struct PushShared {
@@ -37,14 +39,18 @@ class Push {
     if (thread < kMostRanks) shared_.given[thread] = 0;
     if (thread == 0) shared_.overwrites = overwrites();
     __syncthreads();
-    if (thread < kReducers) {
-      const Crew crew{1, kReducers, thread};
+    const int peers = a_.ranks - 1;
+    const int send_warps = max(1, kSendingWarps / max(1, peers)),
+              take_warps = (kTakingWarps + peers - 1) / max(1, peers);
+    const int reducers = crew_of(kPushWarps - peers * (send_warps + take_warps));
+    const int senders = peers * crew_of(send_warps);
+    if (thread < reducers) {
+      const Crew crew{1, reducers, thread};
       return keeps() ? keep(crew) : take_in_and_share(crew, shared_.stops[0]);
     }
-    // The others' warps by peer, without those that are left over.
-    const int size = kPeerThreads / kWarp / max(1, a_.ranks - 1) * kWarp;
-    const bool sends = thread < kReducers + kPeerThreads;
-    const int of_role = thread - kReducers - (sends ? 0 : kPeerThreads);
+    const bool sends = thread < reducers + senders;
+    const int of_role = thread - reducers - (sends ? 0 : senders),
+              size = crew_of(sends ? send_warps : take_warps);
     const int step = 1 + of_role / size;
     if (step >= a_.ranks) return;
     const int number = sends ? step : kMostPeers + step, peer = peer_at(a_.rank, step, a_.ranks);
