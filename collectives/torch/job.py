@@ -4,6 +4,7 @@
 import atexit
 import contextlib
 import logging
+import os
 import sys
 import weakref
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from railgauge._native.transports import keep
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.gpu_blocks import beside_computation
 from railgauge.collectives.process_group import ProcessGroup, init_process_group
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.record import TorchRecord, record_asked
@@ -39,7 +41,13 @@ class TorchJob:
         self.record: TorchRecord | None = next((job.record for job in OPEN), None) or record_asked()
         with TorchErrors(f"rank {rank}: joining"):
             self.process_group: ProcessGroup = init_process_group(
-                store=TorchStore(store, timeout), rank=rank, world_size=size, timeout=timeout, bind=False, device=device
+                store=TorchStore(store, timeout),
+                rank=rank,
+                world_size=size,
+                timeout=timeout,
+                bind=False,
+                device=device,
+                max_ctas=beside_computation(os.environ),
             )
         if self.record:
             self.record.rank = members[rank]

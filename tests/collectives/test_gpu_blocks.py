@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from railgauge.collectives.gpu_blocks import MOST_BLOCKS, NO_LIMIT, BlockLimits, block_limits, of_all
+from railgauge.collectives.gpu_blocks import (
+    BESIDE_COMPUTATION,
+    MOST_BLOCKS,
+    NO_LIMIT,
+    BlockLimits,
+    beside_computation,
+    block_limits,
+    of_all,
+)
 from railgauge.collectives.gpu_way import Layout, Via
 from railgauge.topo.errors import UsageError
 
@@ -28,6 +36,21 @@ from railgauge.topo.errors import UsageError
 )
 def test_the_least_limit_counts(settings, option, most):
     assert block_limits(settings).below(option) == (0, most)
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        ({}, BESIDE_COMPUTATION),
+        ({"NCCL_ALGO": "Ring"}, BESIDE_COMPUTATION),
+        ({"NCCL_MAX_CTAS": "0"}, BESIDE_COMPUTATION),
+        ({"NCCL_MAX_CTAS": "128"}, None),
+        ({"NCCL_MAX_NCHANNELS": "96"}, None),
+        ({"NCCL_MIN_CTAS": "80"}, None),
+    ],
+)
+def test_a_program_that_computes_meanwhile_has_a_limit_unless_settings_have_one(settings, most):
+    assert beside_computation(settings) == most
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,7 @@ __all__ = ["pytestmark"]
 
 def test_a_killed_rank_is_named_on_all_others(fake_gpus, tmp_path):
     path = f"{PACKAGES}{os.pathsep}{ROOT}"
-    env = clean_environment(
-        PYTHONPATH=path, OMP_NUM_THREADS="1", NCCL_MAX_CTAS="4", NCCL_SOCKET_IFNAME="lo", **fake_gpus(3)
-    )
+    env = clean_environment(PYTHONPATH=path, OMP_NUM_THREADS="1", NCCL_SOCKET_IFNAME="lo", **fake_gpus(3))
     done = subprocess.run(
         [sys.executable, "-m", "tests.gpu.torch_ranks", tmp_path],
         cwd=ROOT,

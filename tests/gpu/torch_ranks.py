@@ -15,9 +15,10 @@ from tests.patience import FAR_S
 
 import railgauge.torch  # noqa: F401
 from railgauge._native import collectives as native
+from railgauge.collectives import gpu_blocks
 from railgauge.collectives.dtype import Dtype
 
-RANKS, LOST, COUNT = 3, 1, 1000
+RANKS, LOST, COUNT, BLOCKS = 3, 1, 1000, 4
 
 
 class GpuTensor(torch.Tensor):
@@ -37,6 +38,7 @@ class GpuTensor(torch.Tensor):
 
 
 def main(folder, rank):
+    gpu_blocks.BESIDE_COMPUTATION = BLOCKS
     torch._C._cuda_getCurrentStream = lambda device: (0, device, 1)
     dist.init_process_group(
         "railgauge",
@@ -47,6 +49,7 @@ def main(folder, rank):
     )
     tensor = GpuTensor.of(rank)
     dist.all_reduce(tensor)
+    assert dist.group.WORLD._ends.cuda.communicator._blocks.most == BLOCKS
     store = dist.group.WORLD.get_group_store()
     store.set(f"joined-{rank}", "1")
     store.wait([f"joined-{one}" for one in range(RANKS)])
