@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten matrix products beside forty all_reduces of 64 MiB on another stream, between two GPUs:
+"""Ten matrix products beside forty all_reduces of 64 MiB on another stream, between two GPUs.
 
     [NCCL_MAX_CTAS=N] torchrun --nproc-per-node 2 -m benchmarks.torch.overlap railgauge|nccl
 
