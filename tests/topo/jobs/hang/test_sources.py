@@ -66,8 +66,8 @@ def test_a_hostile_dump_among_others_is_noted(tmp_path):
     [
         ("log", b"", "no data of a stuck job"),
         ("log", b"loss 2.3\n" * 99, "no data of a stuck job"),
-        ("trace_0.json", b'{"pg_config": {', "damaged or cut off JSON"),
-        ("trace_0.json", b'{"pg_config": ' + b"[" * 100_000, "damaged or cut off JSON"),
+        ("trace_0.json", b'{"pg_config": {', "damaged or cut off: not JSON"),
+        ("trace_0.json", b'{"pg_config": ' + b"[" * 100_000, "damaged or cut off: not JSON"),
         ("ras.json", b'{"nccl_version": "2.29", "communicators": [{}]}', "field 'size' is missing"),
         ("ras.json", b'{"nccl_version": "2.29", "communicators": [{"size": "x"}]}', "not the JSON of ncclras"),
         ("trace", pickle.dumps(dump([]), 2), "a flight record's name ends with the rank"),
