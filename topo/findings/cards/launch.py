@@ -103,6 +103,12 @@ CONTAINER_NOT_STARTED = Card(
             "the node tell",
         ),
         Pattern(
+            r"nvidia-container-cli: device error: .*unknown device",
+            FAIL,
+            "a container asks for a GPU by a name that the node does not have: a GPU that is gone, or what a plugin "
+            "that shares GPUs writes there where none has the memory asked for (no-gpu-has-...)",
+        ),
+        Pattern(
             r"nvidia-container-cli: (?!.*driver not loaded).*(?:rror|fail)|unresolvable CDI devices"
             r"|(?i:error injecting CDI|nvidia-container-runtime.*(?:failed|error))",
             FAIL,
@@ -154,10 +160,16 @@ POD_NOT_STARTED = Card(
             "plugin does not offer them (driver, container runtime, unhealthy device)",
         ),
         Pattern(
-            r"nodes? are available:|FailedScheduling|PodUnschedulable|[Uu]nable to schedule pod",
+            r"nodes? are available:|FailedScheduling(?!.*can't be assumed)|PodUnschedulable|[Uu]nable to schedule pod",
             FAIL,
             "no node fits the pod: too little memory or cores, a taint, a selector, or a volume of another zone",
             general=1,
+        ),
+        Pattern(
+            r"device plugin \w+ rpc failed|Allocate failed due to|device plugin .*(?:rpc error|connection refused)",
+            FAIL,
+            "a node's device plugin fails where the pod's container is to start: the line has its reason (a socket of "
+            "kubelet's that is not mounted into the plugin, or a plugin that has ended)",
         ),
         Pattern(
             r"ErrImagePull|ImagePullBackOff|[Ff]ailed to pull image|pull access denied",
