@@ -71,6 +71,12 @@ LAUNCH_FAILED = Card(
             "other, or are of another MPI than the program",
         ),
         Pattern(
+            r"pmix\w*\.c:\d+ bind\(\) failed",
+            FAIL,
+            "the launcher's helper cannot make its socket on a host: what an earlier job left in its folder in /tmp, a "
+            "path that is too long, or no right to write there",
+        ),
+        Pattern(
             r"unable to reliably start one or more daemons|unable to run \w*proxy|setting up the bootstrap proxies"
             r"|Task launch for \S+ failed|Application launch failed"
             r"|ssh exited with exit code [1-9]",
@@ -222,6 +228,12 @@ MPI_NETWORK_MISSING = Card(
             FAIL,
             "libfabric offers MPI or oneCCL no network: no interface is up, FI_PROVIDER names one that is not "
             "there, or its provider cannot do what MPI asks for",
+        ),
+        Pattern(
+            r"failed an OFI Libfabric library call",
+            FAIL,
+            "a call of libfabric fails with the provider that Open MPI chose: leave that out "
+            "(--mca mtl_ofi_provider_exclude psm3, FI_PROVIDER), or OFI (--mca mtl ^ofi)",
         ),
         Pattern(
             r"selected pml \w+, but peer .* selected pml",

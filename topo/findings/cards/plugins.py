@@ -183,7 +183,7 @@ GIN_FAILED = Card(
             general=1,
         ),
         Pattern(
-            r"cannot allocate mlx5dv_devx|mlx5dv_devx_\w+.*(?:fail|denied|not permitted)",
+            r"ibgda\S*:\d+: .*mlx5dv_devx",
             FAIL,
             "NVSHMEM's IBGDA may not use DEVX, by which kernels drive a NIC: the container lacks the rights "
             "(--privileged, or /dev/infiniband with CAP_SYS_RAWIO and CAP_IPC_LOCK), or the driver is older",

@@ -14,7 +14,7 @@ STATED_WITHIN = 400
 """Of so many last lines the plainest one counts where those that the log ends in refer to it."""
 MOST_ENDINGS = 1 << 10  # files whose ends are kept
 WORDS = re.compile("[A-Za-z]")
-NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:: *\S|$)")
+NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?(?:: *\S|$)")
 """An exception by its name, as Python, C++ and Java print it."""
 OF_OTHERS = re.compile(
     r"(?:^|[\s\].])(?:\w*(?:Runtime|Connection\w*|BrokenPipe|Timeout|Timedout|Dist\w+|Rendezvous\w+|NCCL\w*|Nccl\w+|nccl\w+"
@@ -40,8 +40,8 @@ TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot ope
 """Of several errors these name a cause; others sum up."""
 RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no route)")
 """NCCL tries again: harmless unless the log ends in several of them."""
-ATTEMPT = re.compile(r"\[c10d\] The client socket has failed to connect to")
-"""PyTorch tries the next address, or again."""
+ATTEMPT = re.compile(r"\[c10d\] The client socket has failed to connect to|Waiting in store based barrier")
+"""PyTorch tries the next address, or again, or waits on."""
 MOST_RETRIES = 3
 WEAK = re.compile(
     r"(?i)[:\]>] .*\b(?:fail(?:ed|ure|s)?|cannot|could ?n[o']t|unable to|no such|denied|refused|unreachable"
