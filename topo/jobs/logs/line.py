@@ -23,7 +23,7 @@ OLD_HEADER = re.compile(
     r"|(?=\[\d+\] +[\w/-]{1,255}\.(?:h|cc|cu):\d+ +WARN ))"
     r"\[(?P<device>\d{1,4})\] +(?P<source>[\w./+-]{1,255}:\d+ +)?(?P<level>INFO|WARN) +"
 )
-"""Of NCCL 2.0 to 2.3, which did not name itself; whoever hides the host leaves a WARN with its source."""
+"""Of NCCL 2.0 to 2.3, which did not name itself; a line whose host was hidden still has its WARN and source."""
 MOST_DEVICES = 1024
 """Of a host; a device beyond it, or below 0, is one that NCCL does not know yet."""
 CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
