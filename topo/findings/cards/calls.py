@@ -115,6 +115,13 @@ CUDA_START_FAILED = Card(
             general=1,
         ),
         Pattern(
+            r"nvmlDeviceGetHandleBy\w+(?:\(\))?.*(?:Not Found|NOT_FOUND)|Unable to (?:find|determine) .*by PCI bus",
+            FAIL,
+            "NVML does not find a GPU at its PCI address: this process is not shown the GPU that another rank of the "
+            "host uses (other containers' GPUs: NVIDIA_VISIBLE_DEVICES, MIG), or it fell off the bus",
+            general=1,
+        ),
+        Pattern(
             r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
             r"|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
             r"|rocm_smi|hsa_system_get_info",

@@ -66,6 +66,20 @@ RANKS_MISSING = Card(
     shows=("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined.",),
     patterns=(
         Pattern(
+            r"Timed out .*store based barrier.*worker_count=",
+            FAIL,
+            "the ranks did not meet at the job's store: with a worker_count below world_size some have not come; above "
+            "it more processes than ranks use the store (started twice, or another job's at the same port)",
+            follows=True,
+        ),
+        Pattern(
+            r"Waiting in store based barrier",
+            FAIL,
+            "a rank waits at the job's store for the others: those that worker_count lacks of world_size have not "
+            "come; above it more processes than ranks use the store",
+            suspect=True,
+        ),
+        Pattern(
             r"[Bb]arrier timed out|Timed out (?:waiting|task names|initializing process group)|store_based_barrier"
             r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
             r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"

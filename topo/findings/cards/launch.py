@@ -71,6 +71,12 @@ LAUNCH_FAILED = Card(
             "other, or are of another MPI than the program",
         ),
         Pattern(
+            r"pmix\w*\.c:\d+ bind\(\) failed",
+            FAIL,
+            "the launcher's helper cannot make its socket on a host: what an earlier job left in its folder in /tmp, a "
+            "path that is too long, or no right to write there",
+        ),
+        Pattern(
             r"unable to reliably start one or more daemons|unable to run \w*proxy|setting up the bootstrap proxies"
             r"|Task launch for \S+ failed|Application launch failed"
             r"|ssh exited with exit code [1-9]",
@@ -101,6 +107,12 @@ CONTAINER_NOT_STARTED = Card(
             FAIL,
             "NVIDIA's driver does not answer the container runtime: a GPU or the driver hangs; nvidia-smi and dmesg of "
             "the node tell",
+        ),
+        Pattern(
+            r"nvidia-container-cli: device error: .*unknown device",
+            FAIL,
+            "a container asks for a GPU by a name that the node does not have: a GPU that is gone, or what a plugin "
+            "that shares GPUs writes there where none has the memory asked for (no-gpu-has-...)",
         ),
         Pattern(
             r"nvidia-container-cli: (?!.*driver not loaded).*(?:rror|fail)|unresolvable CDI devices"
@@ -154,10 +166,16 @@ POD_NOT_STARTED = Card(
             "plugin does not offer them (driver, container runtime, unhealthy device)",
         ),
         Pattern(
-            r"nodes? are available:|FailedScheduling|PodUnschedulable|[Uu]nable to schedule pod",
+            r"nodes? are available:|FailedScheduling(?!.*can't be assumed)|PodUnschedulable|[Uu]nable to schedule pod",
             FAIL,
             "no node fits the pod: too little memory or cores, a taint, a selector, or a volume of another zone",
             general=1,
+        ),
+        Pattern(
+            r"device plugin \w+ rpc failed|Allocate failed due to|device plugin .*(?:rpc error|connection refused)",
+            FAIL,
+            "a node's device plugin fails where the pod's container is to start: the line has its reason (a socket of "
+            "kubelet's that is not mounted into the plugin, or a plugin that has ended)",
         ),
         Pattern(
             r"ErrImagePull|ImagePullBackOff|[Ff]ailed to pull image|pull access denied",
@@ -210,6 +228,12 @@ MPI_NETWORK_MISSING = Card(
             FAIL,
             "libfabric offers MPI or oneCCL no network: no interface is up, FI_PROVIDER names one that is not "
             "there, or its provider cannot do what MPI asks for",
+        ),
+        Pattern(
+            r"failed an OFI Libfabric library call",
+            FAIL,
+            "a call of libfabric fails with the provider that Open MPI chose: leave that out "
+            "(--mca mtl_ofi_provider_exclude psm3, FI_PROVIDER), or OFI (--mca mtl ^ofi)",
         ),
         Pattern(
             r"selected pml \w+, but peer .* selected pml",

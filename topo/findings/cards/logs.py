@@ -57,8 +57,22 @@ COLLECTIVE_TIMEOUT = Card(
     shows=("[Rank 118] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2398459) ran for 1800068 ms",),
     patterns=(
         Pattern(
-            r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work|watchdog got "
-            r"stuck|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
+            r"\[missing ranks: \d",
+            FAIL,
+            "Horovod names the ranks that have not submitted what the others wait for: these hold the job up, or have "
+            "ended",
+            follows=True,
+        ),
+        Pattern(
+            r"watchdog got stuck|Heartbeat monitor timed out|watchdog hang detected by monitor",
+            FAIL,
+            "PyTorch's watchdog thread made no progress: a call of CUDA or NCCL does not return, or another thread "
+            "holds Python's lock in one; py-spy dump --native of that rank shows which",
+            follows=True,
+        ),
+        Pattern(
+            r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work"
+            r"|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
             r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
             r"|No available shared memory broadcast block found",
             FAIL,

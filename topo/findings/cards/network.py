@@ -51,6 +51,12 @@ SOCKET_IFNAME_VIRTUAL = Card(
             "/etc/hosts), does not reach the others; GLOO_SOCKET_IFNAME chooses it",
         ),
         Pattern(
+            r"\bss\d\.ss_family\b|gloo/.*address family mismatch",
+            FAIL,
+            "gloo's ranks have addresses of two families, one IPv4 (2) and the other IPv6 (10): their hosts' names "
+            "resolve differently; GLOO_SOCKET_IFNAME or /etc/hosts gives all of them one family",
+        ),
+        Pattern(
             r"Unable to resolve hostname to a \(local\) address",
             FAIL,
             "gloo uses the loopback address, as the host's own name resolves to none of its addresses; "
@@ -275,11 +281,19 @@ PORTS_BLOCKED = Card(
             general=1,
         ),
         Pattern(
-            r"client socket has failed to connect to .*errno: 1(?:01|10|11|13)\b",
+            r"client socket has failed to connect to .*(?:errno: 1(?:01|10|11|13)|system error: 100(?:51|60|61|65))\b",
             FAIL,
             "a rank cannot connect to the job's store on the first node, or to another rank: nothing listens there, "
             "or a "
             "firewall is between them",
+            suspect=True,
+        ),
+        Pattern(
+            r"client socket has failed to connect to .*(?:errno: 99|system error: 10049)\b",
+            FAIL,
+            "the name of the job's store resolves to an address that this host cannot connect to, such as one that a "
+            "container engine wrote into the hosts file: MASTER_ADDR has to name an address of the first node "
+            "(127.0.0.1 for one host)",
             suspect=True,
         ),
         Pattern(

@@ -183,6 +183,12 @@ GIN_FAILED = Card(
             general=1,
         ),
         Pattern(
+            r"ibgda\S*:\d+: .*mlx5dv_devx",
+            FAIL,
+            "NVSHMEM's IBGDA may not use DEVX, by which kernels drive a NIC: the container lacks the rights "
+            "(--privileged, or /dev/infiniband with CAP_SYS_RAWIO and CAP_IPC_LOCK), or the driver is older",
+        ),
+        Pattern(
             r"init failed for transport|nvshmem initialization failed|initialize any transports",
             FAIL,
             "NVSHMEM finds no transport: IBGDA needs mlx5 devices with nvidia_peermem or DMA-BUF, and the rights to "

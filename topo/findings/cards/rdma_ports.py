@@ -29,6 +29,11 @@ IB_PORT_DOWN = Card(
             "an RDMA port went down during the run",
         ),
         Pattern(
+            r"\bNIC \d+ STATE = (?!ACTIVE)\w",
+            WARN,
+            "libfabric's PSM3 finds a NIC whose port is not up",
+        ),
+        Pattern(
             r"no active ports detected|no (?:hfi|nic) units are active",
             FAIL,
             "MPI finds RDMA or Omni-Path devices of which no port is up",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Horovod's stall inspector says of ranks that have not submitted what others wait for.
 
+    Missing ranks:                                   the same, as 0.21 prints it
     Stalled ranks:                                   since 0.17; ! marks one that ends the job
     6: [horovod_allreduce.0, horovod_allreduce.1 ...]
     HorovodBroadcast_weights_0 [missing ranks: 0, 3]       before
@@ -15,7 +16,8 @@ from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.model import Complaint, JobState, named
 from railgauge.topo.values.printable import one_line
 
-TELLING = (b"Stalled ranks:", b"[missing ranks: ", b"[ready ranks: ")
+HEADS = (b"Stalled ranks:", b"Missing ranks:")
+TELLING = (*HEADS, b"[missing ranks: ", b"[ready ranks: ")
 MISSING = re.compile(rb"([^\s:>]{1,256}) \[missing ranks: (\d{1,7}(?:, ?\d{1,7}){0,8191})")
 READY = re.compile(MISSING.pattern.replace(b"missing", b"ready"))
 STALLED = re.compile(rb"(?:[^\n]{0,80}?[>:)] ?)?(\d{1,7})!?: \[([^\s,\]]{1,256})[^\n]*\n?")
@@ -44,7 +46,7 @@ class HorovodStalls:
             for found in READY.finditer(line):
                 if len(self._ready) < MOST_TENSORS:
                     self._ready.setdefault(_name(found[1]), set()).update(map(int, found[2].split(b",")))
-            while TELLING[0] in line and (found := STALLED.match(block, end)):
+            while any(head in line for head in HEADS) and (found := STALLED.match(block, end)):
                 self._add(self._waited, int(found[1]), found[2])
                 end = found.end()
         return len(self._waited) + len(self._ready) > before

@@ -14,7 +14,7 @@ STATED_WITHIN = 400
 """Of so many last lines the plainest one counts where those that the log ends in refer to it."""
 MOST_ENDINGS = 1 << 10  # files whose ends are kept
 WORDS = re.compile("[A-Za-z]")
-NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:: *\S|$)")
+NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?(?:: *\S|$)")
 """An exception by its name, as Python, C++ and Java print it."""
 OF_OTHERS = re.compile(
     r"(?:^|[\s\].])(?:\w*(?:Runtime|Connection\w*|BrokenPipe|Timeout|Timedout|Dist\w+|Rendezvous\w+|NCCL\w*|Nccl\w+|nccl\w+"
@@ -40,6 +40,8 @@ TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot ope
 """Of several errors these name a cause; others sum up."""
 RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no route)")
 """NCCL tries again: harmless unless the log ends in several of them."""
+ATTEMPT = re.compile(r"\[c10d\] The client socket has failed to connect to|Waiting in store based barrier")
+"""PyTorch tries the next address, or again, or waits on."""
 MOST_RETRIES = 3
 WEAK = re.compile(
     r"(?i)[:\]>] .*\b(?:fail(?:ed|ure|s)?|cannot|could ?n[o']t|unable to|no such|denied|refused|unreachable"
@@ -76,7 +78,7 @@ def error_at_end(tail: bytes) -> str:
     if lines and WELL.search(lines[-1].text) and not (NAMED.search(lines[-1].text) or OTHER.search(lines[-1].text)):
         return ""
     last = lines[-MOST_RETRIES:]
-    if len(last) == MOST_RETRIES and all(line.level and RETRIES.search(line.text) for line in last):
+    if len(last) == MOST_RETRIES and all((RETRIES if line.level else ATTEMPT).search(line.text) for line in last):
         return last[-1].text
     texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]

@@ -12,7 +12,7 @@ SINCE_0_17 = f"{WARNED}Stalled ranks:\n6: [allreduce.0, allreduce.1 ...]\n7!: [a
 BEFORE = f"{WARNED}Stalled ops:\nallreduce.0 [missing ranks: 6, 7]\nallreduce.1 [missing ranks: 6, 7]\n"
 
 
-@pytest.mark.parametrize("said", [SINCE_0_17, BEFORE])
+@pytest.mark.parametrize("said", [SINCE_0_17, SINCE_0_17.replace("Stalled", "Missing"), BEFORE])
 @pytest.mark.parametrize("prefix", ["", "[1,0]<stderr>:", "(pid=12, ip=10.0.0.2) "])
 def test_the_ranks_that_are_missing_are_named(tmp_path, said, prefix):
     (tmp_path / "job.log").write_text("".join(f"{prefix}{line}\n" for line in said.splitlines()))
