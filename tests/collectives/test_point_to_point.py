@@ -139,6 +139,7 @@ def test_collectives_do_not_wait_for_transfers_nor_those_for_them(transport):
         late = comm.irecv(got := np.zeros(LONG, int), 1 - comm.rank, tag=9)
         assert comm.all_reduce(np.ones(2)).tolist() == [2.0, 2.0]
         assert not late.is_completed()
+        comm.barrier()  # the other has looked, too, before anything is sent
         work = comm.all_gather(np.array([comm.rank]), both := np.zeros(2, int), async_op=True)
         comm.send(values(comm.rank), 1 - comm.rank, tag=9)
         late.wait()

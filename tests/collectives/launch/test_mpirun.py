@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment, command
+from tests.collectives.by_hand import free_port
 from tests.collectives.launch.peers import AS_ROOT, launch, on_path, peer, pids_with
 from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
@@ -113,7 +114,8 @@ def test_the_shown_command_runs_without_a_secret_and_the_document_has_what_was_t
 
 @pytest.mark.parametrize("mpi", MPIS)
 def test_a_place_that_is_left_over_where_ranks_start_is_not_theirs(mpi):
-    left_over = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29411"}
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    left_over = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", **where}
     path = on_path(peer(mpi))
     shown = launch(*SMALL, "--launcher", "mpirun", "-np", "2", "--dry-run", PATH=path)
     pasted = launch(*shlex.split(shown.stdout), PATH=path, **left_over)

@@ -230,7 +230,11 @@ class RasText:
 
 
 def _count(lane: Lane, values: _Values, by_rank: dict[int, str]) -> None:
+    """The counts of operations; a status among them, as in a damaged report, is none."""
     for rank, value in by_rank.items():
-        lane.put(rank, Track(int(value)))
-    told = {int(value): ranks for value, ranks in values.told.items() if value not in by_rank.values()}
-    lane.unnamed |= told
+        if value.isdecimal():
+            lane.put(rank, Track(int(value)))
+    named = by_rank.values()
+    lane.unnamed |= {
+        int(value): ranks for value, ranks in values.told.items() if value.isdecimal() and value not in named
+    }

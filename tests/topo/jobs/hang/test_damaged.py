@@ -5,7 +5,7 @@ import contextlib
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.topo.jobs.hang import ras, test_rank_log, test_ras
 from tests.topo.jobs.hang.reading import dump, entry, up_to
@@ -88,6 +88,13 @@ def test_a_report_in_json(path, value):
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from(RAS_LINES) | st.text(max_size=30), max_size=40))
+@example(
+    [
+        "#0-0 (c0ffee01) ERROR",
+        "  Communicator ranks have different collective operation counts",
+        "  4 ranks have status INIT",
+    ]
+)
 def test_a_report_in_text(lines):
     scene = JobState()
     RasText(scene).read(lines)
