@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of PyTorch jobs on two H200s (NCCL 2.28.9, NVLink multicast off), 80 all-reduces of 1 and 16 MiB each: a
-healthy one, one whose rank 1 sleeps 20 ms before every second one, one over sockets between two host ids, and one whose
-rank 1 does not enter the eleventh.
+"""Recordings of PyTorch jobs on two H200s (NCCL 2.28.9, NVLink multicast off), 40 all-reduces of 1 MiB and then 40 of
+16 MiB: a healthy one, one whose rank 1 sleeps 20 ms before every second one, one over sockets between two host ids, and
+one whose rank 1 does not enter the eleventh.
 """
 
 import json
@@ -12,6 +12,7 @@ import pytest
 from tests.cli.command import in_process
 
 HERE = Path(__file__).parent / "h200"
+SIZES, EACH = (1 << 20, 16 << 20), 40
 
 
 @pytest.fixture
@@ -30,6 +31,24 @@ def reported(tmp_path):
 def test_a_healthy_job_has_no_finding(reported, name):
     status, findings, _ = reported(name)
     assert (status, {one for one, finding in findings.items() if finding["level"] in ("WARN", "FAIL")}) == (0, set())
+
+
+@pytest.mark.parametrize("name", ["healthy", "late", "net"])
+def test_every_operation_is_recorded(reported, name):
+    _, _, document = reported(name)
+    (communicator,) = document["communicators"]
+    assert {one["bytes"]: one["count"] for one in communicator["operations"]} == dict.fromkeys(SIZES, EACH)
+    assert [one["lost"] for one in document["recordings"]] == [0, 0]
+
+
+def test_each_channel_sends_over_the_network_what_its_ring_has_to(reported):
+    _, _, document = reported("net")
+    (communicator,) = document["communicators"]
+    (channels,) = {choice["channels"] for one in communicator["operations"] for choice in one["chosen"]}
+    each = EACH * sum(SIZES) // channels  # of two ranks, an all-reduce by a ring sends as many bytes as it has
+    assert {(one["rank"], one["channel"]): one["bytes"] for one in communicator["sends"]} == {
+        (rank, channel): each for rank in range(2) for channel in range(channels)
+    }
 
 
 def test_the_rank_that_is_late_is_named_with_its_time(reported):
