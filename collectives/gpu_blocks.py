@@ -14,9 +14,10 @@ NO_LIMIT = 1 << 16
 MOST_BLOCKS = 128
 """That a kernel can have (`kMostBlocks`, collectives/native/kernels/arguments.h)."""
 BESIDE_COMPUTATION = 64
-"""How many leave a program's own kernels enough. With 96 and 128 on H100s and H200s, ten matrix products behind forty
-all_reduces of 64 MiB on another stream took 22 ms in some turns and 31 to 36 in others; with 64, 22 to 26 (NCCL: 24).
-The all_reduces alone take 6 % longer (benchmarks/torch/results/overlap.jsonl).
+"""How many leave a program's own kernels enough. Ten matrix products behind forty all_reduces of 64 MiB on another
+stream took 22 to 24 ms in some turns and 31 to 36 in others with 96 blocks (two H200s) and 128 (two H100s); with 64
+(two H200s) 22 to 26, NCCL 23 to 24 (two H100s). The all_reduces alone took 8.9 ms with 64, 8.6 with 96
+(benchmarks/torch/results/overlap.jsonl).
 """
 
 
