@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.vm.answers import Answers
-from tests.vm.boards import COMING_AND_GOING, NODE_SWITCH, PAIR, RAILED, TWO_SOCKETS, gpus, nv_switches
+from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, RAILED, TWO_SOCKETS, gpus, nv_switches
 from tests.vm.lab import guest, kernel, ssh
 
 import railgauge
@@ -56,7 +56,7 @@ def guest_of(board, script, io, library, **environment):
 def node(booted_kernel, fake_nvml, tmp_path_factory):
     """Answers of one guest with two sockets."""
     io = tmp_path_factory.mktemp("node")
-    names = {"SWITCH": NODE_SWITCH, "NIC_RDMA": "rxe1", "COMING": " ".join(COMING_AND_GOING)}
+    names = {"SWITCH": NODE_SWITCH, "NIC": NODE_NIC, "NIC_RDMA": "rxe1", "COMING": " ".join(COMING_AND_GOING)}
     guest.boot(booted_kernel, [guest_of(TWO_SOCKETS, "node.sh", io, fake_nvml, **names)], TIMEOUT_S)
     return Answers(board=TWO_SOCKETS, folder=io)
 

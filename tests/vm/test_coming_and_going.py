@@ -51,7 +51,7 @@ def test_a_removed_switch_leaves_its_gpu_without_place_and_says_so(node):
     assert lost in node.err("without")
 
 
-def test_an_rdma_device_that_is_taken_off_is_told_no_more(node):
+def test_a_removed_nic_takes_its_rdma_device_along(node):
     names = {net.get("name") for net in ET.fromstring(node.out("without")).iter("net")}
     assert names == {"rxe0", "rxe2", "rxe3"}
 
