@@ -23,8 +23,8 @@ from tests.vm.lab.kernel import Kernel
 QEMU = "qemu-system-x86_64"
 CPU = {"vendor": "GenuineIntel", "family": 6, "model": 143}
 EMULATION = ("-accel", "tcg,thread=single", "-cpu", "max," + ",".join(f"{key}={value}" for key, value in CPU.items()))
-"""A guest's cores take turns. With a thread for each, QEMU 7.2 can lose what one core writes to its timer while the other
-removes or finds PCI devices, whose memory it then maps anew, and the first sleeps without end."""
+"""A guest's cores take turns. With a thread for each, QEMU 7.2 can lose what one core writes to its timer while the
+other removes or finds PCI devices, whose memory it then maps anew, and the first sleeps without end."""
 QUIET = ("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot")
 KERNEL_OPTIONS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check nowatchdog reboot=t"
 POLL_S = 0.05
