@@ -11,8 +11,8 @@ NUMBER_LOW = Card(
     levels=(PASS, WARN, FAIL, UNKNOWN),
     about=(
         "The bus bandwidth of the largest sizes is compared with the forecast of graph predict for the same machine, "
-        "ranks and collective: WARN below three quarters of it, FAIL below a third. The causes named are those whose "
-        "own forecast the whole curve follows."
+        "ranks and collective, without the faults that check finds on it: WARN below three quarters of it, FAIL below "
+        "a third. The causes named are those whose own forecast the whole curve follows."
     ),
     effect="every job that this path limits takes as much longer as the figure is lower",
     remedy=(

@@ -12,13 +12,14 @@ class Repair:
     """The repair of what is wrong with the subject of a finding.
 
     sets: edits, such as "0000:18:00.0.width=16". ports: RDMA ports by device and number, with the rate they come up at.
-    lost: the place of a lost device that would be back.
+    lost: the place of a lost device that would be back. id: of the finding (`repairs` sets it).
     """
 
     subject: str
     sets: tuple[str, ...] = ()
     ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
     lost: LostPlace | None = None
+    id: str = ""
 
     @property
     def edits(self) -> tuple[str, ...]:

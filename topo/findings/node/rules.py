@@ -28,7 +28,7 @@ def check(
 def repairs(machine: Machine) -> tuple[Repair, ...]:
     """What would undo the faults of a machine that have a price, by the rules that concern it."""
     concerned = [rule for rule in RULES if isinstance(rule, Rule) and rule.concerns(machine)]
-    return tuple(repair for rule in concerned for repair in rule.repairs(machine))
+    return tuple(replace(repair, id=rule.id) for rule in concerned for repair in rule.repairs(machine))
 
 
 def _placed(finding: Finding, machine: Machine) -> Finding:

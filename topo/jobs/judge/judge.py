@@ -73,7 +73,7 @@ def judge(
             check_same(table, machine, run.nodes)
             forecasts = (forecasts or Forecasts(machine)).without(unused_gpus(machine, table, run.nodes))
             forecast = dict(forecasts.healthy(run))
-            known = remarks(forecasts.plan(run), run.collective)
+            known = (*remarks(forecasts.plan(run), run.collective), *filter(None, [forecasts.faulty(run)]))
             bound = forecasts.bound(run)
             if (share := _share(curve, forecast)) < CLEAR:
                 search = fitting if share < GOOD else clearly_fitting

@@ -231,6 +231,31 @@ def test_settings_in_force_are_a_cause_and_assumed_ones_are_not():
     assert levels(judge(table, machine, settings=slow, in_force=slow)) == {"number-low": Level.PASS}
 
 
+@pytest.mark.parametrize(
+    ("name", "collective", "fault", "level"),
+    [
+        ("dgx-h100-nic-x8", C, "pcie-link-degraded at 0000:18:00.0", Level.WARN),
+        ("dgx-h100-port-down", Collective.ALL_GATHER, "ib-port-down at mlx5_3:1", Level.PASS),  # one of eight NICs
+    ],
+)
+def test_a_fault_of_the_machine_is_a_cause_and_the_forecast_is_without_it(name, collective, fault, level):
+    machine, whole = load_machine(f"@{name}"), named("dgx-h100")
+    now, should = curve_of(machine, 2, collective), curve_of(whole, 2, collective)
+    assert now[SIZES[-1]] < 0.9 * should[SIZES[-1]]
+    judged = judge(table_of(now, machine, 2, collective), machine)
+    assert judged.forecast[SIZES[-1]] == pytest.approx(should[SIZES[-1]], rel=0.01)
+    assert levels(judged)["number-low"] is level
+    assert [one.cause.what for one in judged.causes[:1]] == [f"a fault of the machine: {fault}"] * (level is Level.WARN)
+    expected = f"as it should be; as it is, with {fault}, {judged.reached:.4g} GB/s"
+    assert any(remark.endswith(expected) for remark in judged.remarks)
+
+
+def test_a_fault_that_takes_nothing_of_the_forecast_is_not_told():
+    machine = load_machine("@dgx-h100-nic-x8")  # within the node nothing passes a NIC
+    judged = judge(table_of(curve_of(machine, 1, C), machine, 1, C), machine)
+    assert (judged.remarks, levels(judged)) == ((), {"number-low": Level.PASS})
+
+
 @pytest.mark.parametrize("share", [0.96, 1.06])
 def test_without_nvls_that_is_the_cause(share):
     machine = named("dgx-h100")
