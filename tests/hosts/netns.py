@@ -54,8 +54,8 @@ class Hosts:
         ]
 
     def run(self, host: int, command: list[str], **options) -> subprocess.CompletedProcess:
-        """subprocess.run on that host: text, output captured, at most 50 s, unless `options` say otherwise."""
-        options = {"text": True, "capture_output": True, "timeout": 50} | options
+        """subprocess.run on that host: text, output captured, with an end, unless `options` say otherwise."""
+        options = {"text": True, "capture_output": True, "timeout": HANGS_AFTER_S} | options
         return subprocess.run(self.command(host, command), check=False, **options)
 
     def start(self, host: int, command: list[str], **options) -> subprocess.Popen:
