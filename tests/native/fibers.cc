@@ -137,7 +137,14 @@ class Fiber : public Thread {
   void pass() override {
     if (all_.pace_.passes && random_() % all_.pace_.passes == 0) say(kReady);
   }
-  void wait() override { say(kReady); }
+  void write() override {
+    all_.written_.store(true, std::memory_order_relaxed);
+    pass();
+  }
+  void wait() override {
+    all_.waited_.store(true, std::memory_order_relaxed);
+    say(kReady);
+  }
   std::uint64_t now_ns() override { return all_.pace_.now_ns(); }
 
   // Goes on until it says something.

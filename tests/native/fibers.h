@@ -4,6 +4,7 @@
 // -fsanitize=thread takes fibers for threads, and sees what no barrier and no word orders.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,11 +37,16 @@ class Fibers {
   // That one goes on until it waits, or lets the others go on; whether it did anything but wait.
   // Another one may take its number, those that it brings along are behind the others.
   bool go_on(std::size_t number);
+  // Whether one has written a word that others wait for, since this was asked last.
+  bool have_written() { return written_.exchange(false, std::memory_order_relaxed); }
+  // Whether one has found nothing of what it waits for.
+  bool have_waited() { return waited_.exchange(false, std::memory_order_relaxed); }
 
  private:
   friend class Fiber;
 
   const Pace pace_;
+  std::atomic<bool> written_{false}, waited_{false};  // which order nothing
   std::unique_ptr<Stack> main_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Fiber*> ready_;

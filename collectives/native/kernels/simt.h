@@ -48,7 +48,8 @@ class Thread {
   virtual bool any(int barrier, int threads,
                    bool one) = 0;  // meets, and whether one of them says so
   virtual void pass() = 0;         // the others may continue here,
-  virtual void wait() = 0;         // and do
+  virtual void write() = 0;        // here too, before a word that others wait for is written,
+  virtual void wait() = 0;         // and here they do
   virtual std::uint64_t now_ns() = 0;
   static Thread& self();  // set by whoever runs the kernels
 };
@@ -84,7 +85,7 @@ Word load_acquire(const Word* word) {
 }
 template <class Word>
 void store_release(Word* word, Word value) {
-  Thread::self().pass();
+  Thread::self().write();
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 // Relaxed words are ordered after all writes before them, since there are fences beside them, which

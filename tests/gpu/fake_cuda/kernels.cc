@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <climits>
+#include <ctime>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "tests/native/fibers.h"
@@ -15,8 +21,31 @@ namespace cuda {
 
 namespace {
 
-// How long the CPU rests at first and at most, while all threads of a kernel wait.
-constexpr std::chrono::microseconds kRest{20}, kLongest{200};
+// How long a kernel rests at first and at most, where all its threads wait and no kernel of this
+// process tells them that something has changed: what other processes and the host write.
+constexpr std::chrono::nanoseconds kRest = std::chrono::microseconds(20),
+                                   kLongest = std::chrono::milliseconds(1);
+
+// How often kernels of this process have told that they wrote what others may wait for.
+class News {
+ public:
+  std::uint32_t told() const { return told_; }
+  void tell() {
+    ++told_;
+    if (resting_) syscall(SYS_futex, &told_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+  // Until they have told more often than is known.
+  void rest(std::uint32_t known, std::chrono::nanoseconds at_most) {
+    const timespec limit{0, at_most.count()};
+    ++resting_;
+    syscall(SYS_futex, &told_, FUTEX_WAIT_PRIVATE, known, &limit, nullptr, 0);
+    --resting_;
+  }
+
+ private:
+  std::atomic<std::uint32_t> told_{0};
+  std::atomic<int> resting_{0};
+} news;
 
 std::map<std::pair<std::string, std::string>, Kernel>& kernels() {
   static std::map<std::pair<std::string, std::string>, Kernel> all;
@@ -33,16 +62,26 @@ const Kernel* kernel(const std::string& module, const std::string& name) {
 }
 
 void run(const std::function<void()>& bound, unsigned blocks, unsigned threads) {
+  bool written = false;
   for (unsigned block = 0; block < blocks; ++block) {
     gpu::Fibers fibers({0, now_ns});
     fibers.add(bound, block, blocks, threads);
     for (int idle = 0; !fibers.are_over();) {
+      const std::uint32_t known = news.told();
       bool moved = false;
       for (std::size_t number = fibers.ready(); number-- > 0;) moved |= fibers.go_on(number);
-      idle = moved ? 0 : idle + 1;
-      if (idle) std::this_thread::sleep_for(std::min(idle * kRest, kLongest));
+      const bool wrote = fibers.have_written(), waited = fibers.have_waited();
+      written |= wrote;
+      if (moved || wrote) {
+        idle = 0;
+      } else if (waited && std::exchange(written, false)) {
+        news.tell();
+      } else if (waited) {
+        news.rest(known, std::min(++idle * kRest, kLongest));
+      }
     }
   }
+  news.tell();
 }
 
 }  // namespace cuda
