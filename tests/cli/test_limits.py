@@ -17,7 +17,7 @@ from tests.patience import HANGS_AFTER_S
 from railgauge.cli import main
 from railgauge.topo.errors import described, status_of
 
-RUN = ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-T", "20", "--device", "cpu")
+RUN = ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-T", "60", "--device", "cpu")
 SHOW = ("topo", "show", "--from", "@dgx-h100")
 CHECK = ("check", "--from", "@dgx-h100")
 CAUSES = ("cannot start a thread or process", "memory")
@@ -67,7 +67,7 @@ def pids(tmp_path):
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
-@pytest.mark.parametrize("arguments", [RUN, ("link", *RUN[2:4], "-T", "10", "--device", "cpu")], ids=["run", "link"])
+@pytest.mark.parametrize("arguments", [RUN, ("link", *RUN[2:4], "-T", "60", "--device", "cpu")], ids=["run", "link"])
 def test_a_control_group_that_is_full_is_3_with_the_cause(pids, arguments, most):
     (pids / "pids.max").write_text(str(most))
     ended = limited(lambda: (pids / "cgroup.procs").write_text(str(os.getpid())), *arguments)

@@ -31,8 +31,9 @@ def node(tmp_path):
 def set_counter(node, name, value):
     folder = os.path.realpath(node / PORTS) + "/counters"
     os.makedirs(folder, exist_ok=True)
-    with open(f"{folder}/{name}", "w") as file:
+    with open(f"{folder}/.{name}", "w") as file:  # a kernel's counter is never empty
         file.write(f"{value}\n")
+    os.rename(file.name, f"{folder}/{name}")
 
 
 def lines_until(process, wanted):
@@ -93,6 +94,7 @@ def test_rates_of_error_counters_are_metrics(node, tmp_path):
             rates = [line for line in text.splitlines() if 'counter="symbol_error"' in line]
             if rates and float(rates[0].split()[-1]) > 0:
                 break
+            time.sleep(0.05)
         else:
             pytest.fail(metrics.read_text())
     assert rates[0].startswith('railgauge_errors_per_second{device="mlx5_0:1",counter="symbol_error"')

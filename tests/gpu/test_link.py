@@ -11,7 +11,7 @@ from tests.cli.command import clean_environment, railgauge
 from tests.cli.test_schemas import check
 from tests.patience import HANGS_AFTER_S
 
-SMALL = ("-b", "100001", "--latency-bytes", "9", "-n", "2", "--timeout", "20")
+SMALL = ("-b", "100001", "--latency-bytes", "9", "-n", "2", "--timeout", "60")
 
 
 def link(env, *args, status=0):

@@ -14,7 +14,7 @@ from tests.hosts.sshd import sshd_on
 from tests.hosts.waiting import until
 from tests.patience import HANGS_AFTER_S
 
-SMALL = ("-b", "64K", "-n", "4", "--timeout", "20")
+SMALL = ("-b", "64K", "-n", "4", "--timeout", "60")
 HOSTS = 5
 SLOW = ("tbf", "rate", "20mbit", "burst", "32kb", "latency", "50ms")
 

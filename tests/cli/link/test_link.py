@@ -28,7 +28,7 @@ from railgauge.collectives.device import Device
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.findings.finding import Level
 
-SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
+SMALL = ("-b", "64K", "-n", "2", "--timeout", "60")
 
 
 def link(*args, status=0, **env):

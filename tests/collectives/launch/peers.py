@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.patience import HANGS_AFTER_S
 
 PEERS = Path(__file__).parents[3] / "build/peers"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -20,7 +21,7 @@ def peer(name: str, program: str = "mpirun") -> str:
     return str(path)
 
 
-def launch(*command: str, timeout: float = 50, **env: str) -> subprocess.CompletedProcess[str]:
+def launch(*command: str, timeout: float = HANGS_AFTER_S, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a launcher's command to its end, in a session of its own, of which nothing is left."""
     with subprocess.Popen(
         command,

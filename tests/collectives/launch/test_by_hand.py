@@ -10,7 +10,7 @@ from tests.cli.command import clean_environment, command
 from tests.collectives.by_hand import free_port
 from tests.patience import HANGS_AFTER_S
 
-ENDLESS = ("-b", "8", "-e", "8", "-n", "1", "-N", "0", "-T", "20", "--device", "cpu")
+ENDLESS = ("-b", "8", "-e", "8", "-n", "1", "-N", "0", "-T", "60", "--device", "cpu")
 TWICE = r"two processes came as rank {}: pid \d+ on \S+ \([\d.]+:\d+\) and pid \d+ on \S+ \([\d.]+:\d+\): "
 
 

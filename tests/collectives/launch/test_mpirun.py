@@ -23,7 +23,7 @@ from railgauge.collectives.launch.launch import Launch
 from railgauge.topo.errors import UnavailableError, UsageError
 
 MPIS = ("openmpi", "mpich")
-SMALL = command("run", "all_reduce", "-b", "1K", "-e", "2K", "-f", "2", "-n", "2", "--timeout", "20", "--json")
+SMALL = command("run", "all_reduce", "-b", "1K", "-e", "2K", "-f", "2", "-n", "2", "--timeout", "120", "--json")
 AS_RANKS = {"openmpi": ["--oversubscribe"], "mpich": []}
 
 
@@ -167,7 +167,7 @@ class started:
     """A long run of two ranks by --launcher mpirun: the launcher, and the pids of the ranks once they measure."""
 
     def __init__(self, mpi):
-        self.mark = f"5.{time.monotonic_ns()}"
+        self.mark = f"60.{time.monotonic_ns()}"
         long_run = command("run", "all_reduce", "-b", "8", "-e", "8", "-N", "0", "--timeout", self.mark)
         self.launcher = subprocess.Popen(
             [*long_run, "--launcher", "mpirun", "--ranks", "2"],

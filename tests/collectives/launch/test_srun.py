@@ -22,7 +22,7 @@ from railgauge.topo.errors import UsageError
 
 RAILGAUGE = [sys.executable, "-P", "-m", "railgauge"]
 RUN = [*RAILGAUGE, "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
-FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
+FOREVER = ["-N", "0", "-n", "1", "-T", "60"]
 
 
 @pytest.fixture(scope="module")

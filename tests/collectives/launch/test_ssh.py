@@ -21,7 +21,7 @@ from railgauge.cli.ranks_start import MODULES
 
 RUN = [sys.executable, "-P", "-m", "railgauge", "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
 ON_BOTH = ["--launcher", "ssh", "--hosts", "rg-node1:2,rg-node2:2"]
-FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
+FOREVER = ["-N", "0", "-n", "1", "-T", "60"]
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_a_session_that_dies_on_the_host_ends_the_job_and_names_the_host(cluster
 
 def test_a_cause_that_one_rank_has_alone_ends_all_with_its_status(cluster):
     hosts, environ = cluster
-    ran = hosts.run(0, [*RUN, *ON_BOTH, "-T", "5"], env=environ | {"MASTER_ADDR": "rg-node2"})
+    ran = hosts.run(0, [*RUN, *ON_BOTH, "-T", "60"], env=environ | {"MASTER_ADDR": "rg-node2"})
     assert ran.returncode == 2
     assert "MASTER_ADDR rg-node2" in ran.stderr
     assert "disconnected" not in ran.stderr

@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from railgauge.collectives.launch.hostfile import Host
 from railgauge.collectives.launch.launch import Launch
 from railgauge.topo.errors import UsageError
 
-SMALL = command("run", "all_reduce", "-b", "1K", "-e", "2K", "-f", "2", "-n", "2", "--timeout", "20", "--json")
+SMALL = command("run", "all_reduce", "-b", "1K", "-e", "2K", "-f", "2", "-n", "2", "--timeout", "120", "--json")
 QUIET = {"OMP_NUM_THREADS": "1"}
 
 
@@ -91,7 +92,7 @@ def test_railgauge_launches_and_shows_the_command():
 
 
 def test_a_killed_rank_ends_the_job_and_nothing_is_left():
-    mark = "5.7171717"
+    mark = f"60.{time.monotonic_ns()}"
     long_run = command("run", "all_reduce", "-b", "8", "-e", "8", "-N", "0", "--timeout", mark)
     with subprocess.Popen(
         [*long_run, "--launcher", "torchrun", "--ranks", "2"],
