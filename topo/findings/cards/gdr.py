@@ -32,6 +32,14 @@ GPU_DIRECT_RDMA = Card(
         "NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
     ),
     shared_with=("peermem-missing",),
+    patterns=(
+        Pattern(
+            r"nvidia_p2p_get_pages\b.*fail",
+            FAIL,
+            "NVIDIA's driver gives a kernel module (gdrdrv, a peer-memory module) no GPU memory: a GPU or an "
+            "allocation that cannot be shared (GeForce, managed memory), or a module that was built for another driver",
+        ),
+    ),
     hints=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0/GDRDMA (it is used)",),
     links=("https://github.com/NVIDIA/nccl/issues/897", "https://github.com/NVIDIA/nccl/issues/2345"),
 )

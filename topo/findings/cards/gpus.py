@@ -27,8 +27,14 @@ DRIVER_MISMATCH = Card(
     ),
     patterns=(
         Pattern(
-            r"driver version is insufficient|Driver/library version mismatch|[Cc]uda failure (?:35|803|804)\b"
-            r"|(?:CUDA|ROCr) Driver version found is|unsupported display driver|forward compatibility was attempted",
+            r"[Dd]river/library version mismatch|NVRM: API mismatch",
+            FAIL,
+            "the driver's libraries and the kernel module that is loaded are of two releases: mostly an update while "
+            "it was in use, or a container with libraries of its own",
+        ),
+        Pattern(
+            r"driver version is insufficient|[Cc]uda failure (?:35|803|804)\b|(?:CUDA|ROCr) Driver version found is"
+            r"|unsupported display driver|forward compatibility was attempted",
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
         ),

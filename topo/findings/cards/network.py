@@ -263,6 +263,13 @@ PORTS_BLOCKED = Card(
             general=1,
         ),
         Pattern(
+            r"Call to connect returned (?:Connection refused|No route|Connection timed out)",
+            FAIL,
+            "NCCL's attempts to connect to another rank failed, and were repeated: nothing listens there, that rank "
+            "has ended or not started, or its address is another host's",
+            suspect=True,
+        ),
+        Pattern(
             r"Connection refused|returned 111\b|Software caused connection abort",
             FAIL,
             "nothing listens at another rank's port: that rank has ended or not started, the address is another "

@@ -153,6 +153,11 @@ COLLNET_FAILED = Card(
     shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
     patterns=(
         Pattern(
+            r"Attribute \w+ of node algo not found",
+            WARN,
+            "the XML of an algorithm (MSCCL, SCCL) lacks an attribute: it was made for another release of it",
+        ),
+        Pattern(
             r"SHARP (?:coll|group)|Cannot create SHARP|\bsharp_\w+.*(?:[Ff]ail|[Ee]rror)|collect_ports_data:"
             r"|lock SAT tree",
             WARN,

@@ -54,7 +54,7 @@ RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
-    r"|\[W[ \d]|\bwarning\b|couldn't chdir"
+    r"|\[W[ \d]|\bwarning\b|couldn't chdir|nv_get_p2p_free_callback"
 )
 WELL = re.compile(
     r"(?i)\b(?:training|run|job|test\w*|script|program|benchmark)\b.{0,40}\b(?:finished|completed?|succeeded)\b|successfully"

@@ -15,7 +15,8 @@ from railgauge.topo.findings.cards.calls import (
     SOCKET_FAILED,
 )
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
-from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
 from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
@@ -35,7 +36,7 @@ from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
-from railgauge.topo.jobs.logs.ending import RETURNED
+from railgauge.topo.jobs.logs.ending import RETRIES, RETURNED
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.order import in_time
 from railgauge.topo.jobs.logs.programs import area_of, program_of
@@ -46,6 +47,8 @@ from railgauge.topo.jobs.logs.words import named
 
 OWN_ERROR = "the program"
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
+OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
+"""What CUDA reports of a GPU that its driver reports as faulty."""
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
     PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
@@ -60,6 +63,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
         PEERMEM_MISSING.id,
     ),
     UCX_FAILED.id: (SHM_DENIED.id, SHM_TOO_SMALL.id, MEMLOCK_LOW.id, CUDA_FAILURE.id, RAIL_UNREACHABLE.id),
+    **dict.fromkeys(OF_GPU, (GPU_RECOVERY_NEEDED.id, GPU_LOST.id, DRIVER_MISMATCH.id)),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
 """What follows from others alone, the likeliest first."""
@@ -76,8 +80,6 @@ IN_DETAIL: Mapping[str, tuple[str, ...]] = {
     SYSTEM_CALL_FAILED.id: (SHM_TOO_SMALL.id, NOFILE_LOW.id, HOST_MEMORY_FULL.id),
 }
 """A part of NCCL that reports an error, and the faults of which it reports more where it knows them."""
-OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
-"""What CUDA reports of a GPU that its driver reports as faulty."""
 WITHIN_HOST = (CUDA_FAILURE.id, P2P_UNSUPPORTED.id, SHM_TOO_SMALL.id, NUMA_SYSCALLS_BLOCKED.id, SYSTEM_CALL_FAILED.id)
 """What ranks report that share no memory, being on several hosts of one name."""
 NOT_IN_SYS = Entry(
@@ -136,7 +138,8 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     """
     ends = log.ends
     sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
-    causes = _causes(sightings, ends)
+    causes = _causes(log, sightings)
+    sightings = [seen for seen in sightings if not _is_retry(seen) or any(seen is one for one in causes)]
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
     detail = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes) if _in_detail(seen)}
     own_faults = [seen for seen in causes if not _own_cause(seen, known, detail, None)]
@@ -195,12 +198,14 @@ def _of_allocator(sightings: list[Sighting]) -> list[Sighting]:
     return sightings
 
 
-def _causes(sightings: Sequence[Sighting], ends: Sequence[str]) -> list[Sighting]:
+def _causes(log: Log, sightings: Sequence[Sighting]) -> list[Sighting]:
     """What may stand for itself. A suspect does where ranks fail to connect, and nothing else is known to fail."""
     sure = [seen.entry for seen in sightings if not seen.entry.pattern.suspect]
     failed = {card.id for card, pattern in sure if pattern.level is Level.FAIL and not pattern.follows}
-    connect = {card.id for card, _ in sure} & CONNECTING or any(CONNECTS.search(text) for text in ends)
-    suspicious = connect and failed <= CONNECTING
+    connect = {card.id for card, _ in sure} & CONNECTING or any(CONNECTS.search(text) for text in log.ends)
+    began = log.channels or log.connections.kept or log.exceptions or not log.messages
+    ended = not began and any(card is JOB_FAILED for card, _ in sure)
+    suspicious = (connect or ended) and failed <= CONNECTING
     return [
         seen for seen in sightings if not seen.entry.pattern.follows and (suspicious or not seen.entry.pattern.suspect)
     ]
@@ -233,6 +238,11 @@ def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
     innocent = seen.entry.pattern.suspect and not any(seen is cause for cause in causes)
     unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
     return Level.INFO if innocent or unneeded else seen.entry.pattern.level
+
+
+def _is_retry(seen: Sighting) -> bool:
+    """Whether NCCL tried again: no finding, unless it is the cause."""
+    return seen.entry.pattern.suspect and bool(RETRIES.search(seen.text))
 
 
 def _is_killed(seen: Sighting) -> bool:
