@@ -90,7 +90,8 @@ PEERMEM_MISSING = Card(
             r"|nv_peer_mem, or nvidia_peermem|without nvidia[-_]peermem|egister memory\b.*Bad address"
             r"|failed to register address \S+ mem_type bit 0x[248]|RegisterRdmaMemoryRegion failed",
             FAIL,
-            "a NIC cannot register GPU memory: nvidia_peermem (of AMD's GPUs amdgpu_peermem) is not loaded",
+            "a NIC cannot register GPU memory: nvidia_peermem (of AMD's GPUs amdgpu_peermem) is not loaded, or the "
+            "memory is of a kind that it does not take (expandable segments, managed, of a GeForce)",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1537", "https://github.com/NVIDIA/gpu-operator/issues/2868"),

@@ -63,8 +63,8 @@ def _matches(text: str) -> Iterator[Entry]:
 def entry_of(text: str, level: str) -> Entry | None:
     """The entry that a message of NCCL's `level` ("" for another program's) is; None for none.
 
-    At INFO NCCL reports attempts that it repeats: only permanent ones count there, and suspects. Words of a part of NCCL count in its
-    warnings alone, and words that any program uses in lines of libraries that connect ranks.
+    At INFO NCCL reports attempts that it repeats: only permanent ones count there, and suspects. Words of a part of
+    NCCL count in its warnings alone, and words that any program uses in lines of libraries that connect ranks.
     """
     foreign = not (level or (OF_COMMUNICATION.search(text) and not WARNS.search(text)))
     most = len(catalogue()) if level == "WARN" else OF_A_FAULT

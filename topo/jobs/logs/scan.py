@@ -16,8 +16,8 @@ INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET(?:/| : U)|Using |Assigned NET "
     rb"|NCCL_|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern "
     rb"| *\+ (?:PCI|NVL|XGMI)|cuMem |RAS "
-    rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN|ERROR"
-    rb"|failure|version)"
+    rb"|Search \d|Loading topo|Plugin |Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN"
+    rb"|ERROR|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = rb"(?:Pid +\d+ on |Using (?:\[|network)|hip[A-Z]|\] [\w./+-]+:\d+ WARN |\] INFO %s|%s)"
