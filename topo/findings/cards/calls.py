@@ -101,6 +101,12 @@ CUDA_START_FAILED = Card(
             general=1,
         ),
         Pattern(
+            r"Failed to set mem policy for GPU|hsa_init (?:\w+ )?[Ff]ailed",
+            FAIL,
+            "ROCm's runtime (HSA) does not start: /dev/kfd may not be opened, or a GPU that the kernel lists has no "
+            "device node here (a container is given some of /dev/dri: give it all, and choose by ROCR_VISIBLE_DEVICES)",
+        ),
+        Pattern(
             r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device"
             r"|/dev/kfd\b.*(?:denied|No such|not |fail)|No HIP GPUs are available|ROCk module is NOT loaded",
             FAIL,
@@ -276,16 +282,24 @@ CUDA_FAILURE = Card(
             "or a limit of the container; dmesg has what amdgpu says",
         ),
         Pattern(
-            r"HSA_STATUS_ERROR_\w+|hsa api call failure",
+            r"HSA_STATUS_ERROR_\w+",
             FAIL,
             "ROCm's runtime (HSA) fails: the line has its status",
             general=1,
         ),
         Pattern(
+            r"hsa api call failure",
+            FAIL,
+            "a call of ROCm's runtime (HSA) fails: the line below it has its status",
+            general=1,
+            follows=True,
+        ),
+        Pattern(
             r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
-            r"|ring \S+ timeout|hw_init of IP block \S+ failed)",
+            r"|ring \S+ timeout|hw_init of IP block \S+ failed)|\[amdgpu\]\] \*ERROR\* (?!.*(?:DMUB|dmub|display|HDMI"
+            r"|DP ))",
             FAIL,
             "the GPU itself reports an error",
         ),

@@ -18,7 +18,7 @@ HOST_UNRESOLVED = Card(
         Pattern(
             r"cannot be retrieved \(gai error",
             FAIL,
-            "the name of another host cannot be resolved to an address",
+            "the name of a host, another one's or its own, cannot be resolved to an address",
             suspect=True,
         ),
         Pattern(

@@ -282,7 +282,8 @@ PORTS_BLOCKED = Card(
             r"|meets grpc error, error_code: ?14|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
             r"|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|failed to connect to any network address of"
-            r"|ssh: connect to host .*(?:refused|timed out|No route)",
+            r"|ssh: connect to host .*(?:refused|timed out|No route)|failed to connect to all addresses"
+            r"|[Ff]ailed to connect to remote host: (?:Connection refused|Connection timed out|No route|Timeout)",
             FAIL,
             "a rank cannot connect to another one's port",
             general=1,

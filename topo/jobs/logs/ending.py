@@ -40,7 +40,10 @@ TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot ope
 """Of several errors these name a cause; others sum up."""
 RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no route)")
 """NCCL tries again: harmless unless the log ends in several of them."""
-ATTEMPT = re.compile(r"\[c10d\] The client socket has failed to connect to|Waiting in store based barrier")
+ATTEMPT = re.compile(
+    r"\[c10d\] The (?:client socket has failed to connect to|\w+ network addresses of .* cannot be retrieved)"
+    r"|Waiting in store based barrier"
+)
 """PyTorch tries the next address, or again, or waits on."""
 MOST_RETRIES = 3
 WEAK = re.compile(
