@@ -212,10 +212,10 @@ def _causes(log: Log, sightings: Sequence[Sighting]) -> list[Sighting]:
 
 
 def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
-    """All errors: some first, and last what a program says of any failure."""
+    """All errors: some first, then the plain words of a fault before general ones, last what a program says of any."""
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
-    return [*first, *sorted(rest, key=lambda seen: not _tells_more(seen))]
+    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), seen.entry.pattern.general))]
 
 
 def _own_cause(
