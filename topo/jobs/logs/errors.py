@@ -215,7 +215,12 @@ def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[
     """All errors: some first, near the end that another rank ended, last what a program says of any failure."""
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
-    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), seen.entry.card is PEER_LOST))]
+    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), _is_told_of_another(seen)))]
+
+
+def _is_told_of_another(seen: Sighting) -> bool:
+    """Whether it is what a program says of another rank that ended, in words of its own."""
+    return seen.entry.card is PEER_LOST and bool(seen.entry.pattern.general)
 
 
 def _own_cause(
