@@ -19,7 +19,7 @@ from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UN
 from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
-from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING, PEER_LOST
+from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, OTHER_WARNING, PEER_LOST
 from railgauge.topo.findings.cards.network import (
     HOST_ID_COLLISION,
     PORTS_BLOCKED,
@@ -212,10 +212,13 @@ def _causes(log: Log, sightings: Sequence[Sighting]) -> list[Sighting]:
 
 
 def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
-    """All errors: some first, near the end that another rank ended, last what a program says of any failure."""
+    """All errors: some first, a rank that a watchdog ended after what the watchdog says, last what a program says of any
+    failure.
+    """
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
-    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), _is_told_of_another(seen)))]
+    gave_up = any(seen.entry.card is COLLECTIVE_TIMEOUT for seen in rest)
+    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), gave_up and _is_told_of_another(seen)))]
 
 
 def _is_told_of_another(seen: Sighting) -> bool:
