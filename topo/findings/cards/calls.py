@@ -208,7 +208,8 @@ HOST_MEMORY_FULL = Card(
         ),
         Pattern(
             r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed"
-            r"|exited on signal 9\b|(?i:exit(?:ed)?(?: (?:with|status|code|exit))*:? 137\b)"
+            r"|exited on signal 9\b|(?i:killed by signal:? 9\b)|\bKilled \(signal 9\)|(?i:exit(?:ed)?(?: (?:with"
+            r"|status|code|exit))*:? 137\b)"
             r"|(?:^|[>:] ?|\d +)Killed *$|: +\d+ Killed +\S",
             FAIL,
             "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",

@@ -160,6 +160,7 @@ POD_NOT_STARTED = Card(
     patterns=(
         Pattern(
             r"nodes? are available:.*Insufficient (?:\S+/\S*(?:gpu|mig|rdma|hca|efa|roce|sriov|hostdev)\S*)"
+            r"|Cannot schedule pods: (?:Insufficient nvidia|com/gpu)"
             r"|OutOf\S+/gpu|UnexpectedAdmissionError|[Rr]equested number of devices unavailable|no healthy devices",
             FAIL,
             "no node has as many GPUs or RDMA devices free as the pod asks for: others use them, or the node's device "
@@ -280,7 +281,8 @@ MPI_NETWORK_MISSING = Card(
             common=True,
         ),
         Pattern(
-            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed|\bfi_cq_read\w*: \S",
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed"
+            r"|\bfi_cq_read\w*: (?!.*access error)\S",
             FAIL,
             "a transfer of MPI through libfabric failed: mostly its peer has ended, or the network lost it; the line "
             "has "

@@ -164,7 +164,7 @@ RAIL_UNREACHABLE = Card(
             "a NIC's messages were not acknowledged (status 12): its peer is not reachable, or packets are lost",
         ),
         Pattern(
-            ended_with(5),
+            ended_with(5) + r"|Work Request Flushed Error",
             FAIL,
             "a NIC dropped what was queued (status 5), because the connection had failed: the cause is an earlier "
             "error, or NICs "

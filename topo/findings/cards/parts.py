@@ -82,7 +82,7 @@ RDMA_ACCESS_REFUSED = Card(
             "the peer's NIC refused a request as invalid (status 9): its memory, key or size does not fit",
         ),
         Pattern(
-            ended_with(10),
+            ended_with(10) + r"|prov_err: remote access error",
             FAIL,
             "the peer's NIC refused access to its memory (status 10)",
         ),

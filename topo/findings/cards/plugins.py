@@ -93,7 +93,7 @@ PLUGIN_FAILED = Card(
             "driver; UCX_TLS=^gdr_copy avoids it",
         ),
         Pattern(
-            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
+            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err(?!: remote access)|<warn> err: [1-9]",
             FAIL,
             "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
             "traffic from and to itself pass, in both directions, as EFA needs",

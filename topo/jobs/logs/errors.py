@@ -87,8 +87,8 @@ NOT_IN_SYS = Entry(
     Pattern(
         "",
         FAIL,
-        "/sys does not show a PCI device that CUDA reports: WSL, and some containers and VMs, hide it; newer releases "
-        "of NCCL do without",
+        "/sys does not show a PCI device that CUDA reports: WSL, and some containers and VMs, hide it, and newer "
+        "releases of NCCL do without; or NCCL_TOPO_FILE names a file of another machine",
     ),
 )
 NOT_IN_SYS_INFO = NOT_IN_SYS._replace(pattern=NOT_IN_SYS.pattern._replace(level=INFO))
@@ -178,8 +178,7 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
     """A device that /sys does not show is the fault of a topology file only where there is one."""
-    known = log.bootstraps or log.networks or log.devices
-    if seen.entry.card is TOPO_FILE_STALE and known and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
+    if seen.entry.card is TOPO_FILE_STALE and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
         went_on = seen.entry.pattern.level is not Level.FAIL
         return replace(seen, entry=NOT_IN_SYS_INFO if went_on else NOT_IN_SYS)
     return seen
@@ -212,9 +211,7 @@ def _causes(log: Log, sightings: Sequence[Sighting]) -> list[Sighting]:
 
 
 def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
-    """All errors: some first, a rank that a watchdog ended after what the watchdog says, last what a program says of any
-    failure.
-    """
+    """All errors: some first, a rank that its watchdog ended after what this says, last what is said of any failure."""
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
     gave_up = any(seen.entry.card is COLLECTIVE_TIMEOUT for seen in rest)
