@@ -379,6 +379,13 @@ SOCKET_FAILED = Card(
             "a signal interrupted the start of a communicator, which NCCL before 2.27.3 does not try again",
         ),
         Pattern(
+            r"(?:[Aa]ccept|recv|send|[Pp]oll\w*|[Cc]onnect\w*).{0,80}: Bad file descriptor",
+            FAIL,
+            "a socket of NCCL was closed while NCCL still waited on it: another thread ended or aborted the "
+            "communicator, or the program closes file descriptors that are not its own",
+            common=True,
+        ),
+        Pattern(
             r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"
             r"|network address|unique ?id|wrong magic)",
             FAIL,

@@ -42,6 +42,11 @@ PORT_IN_USE = Card(
     shows=("[c10d] The server socket has failed to listen on any local network address.",),
     patterns=(
         Pattern(
+            r"[Gg]loo.*\bbind: Address already in use",
+            FAIL,
+            "gloo cannot listen on a port of this host: another process has it",
+        ),
+        Pattern(
             r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE"
             r"|\bbind: Address already in use"
             r"|[Ee]rr(?:or|no)\b(?!.*OFI EP enable).*Address already in use",

@@ -15,9 +15,9 @@ from railgauge.topo.findings.cards.logs import JOB_FAILED
 from railgauge.topo.jobs.logs.needles import needles
 
 OF_COMMUNICATION = re.compile(
-    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv"
+    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv|\bccom\b"
 )
-WARNS = re.compile(r"\[W[ \d]|\bwarn(?:ing)?\b", re.IGNORECASE)
+WARNS = re.compile(r"\[W[ \d]|(?<!\bccom )\bwarn(?:ing)?\b", re.IGNORECASE)
 """A library that connects warns of attempts that it repeats."""
 OF_A_FAULT = 1
 """The most general words that are of one fault; others are of a part of NCCL."""
