@@ -134,6 +134,12 @@ CUDA_START_FAILED = Card(
             general=1,
         ),
         Pattern(
+            r"nvmlDeviceGetP2PStatus\(.*failed",
+            FAIL,
+            "the driver does not say which GPUs reach each other: virtual GPUs (vGPU), WSL, MIG, or a library of "
+            "another release",
+        ),
+        Pattern(
             r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
             r"|nvml\w+\(.*failed|NVML failure|No NVML device|nvmlwrap|ROCm SMI init|ARSMI"
             r"|rocm_smi|hsa_system_get_info",

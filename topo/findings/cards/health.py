@@ -102,7 +102,13 @@ GPU_RECOVERY_NEEDED = Card(
     passes="the driver asks for no recovery of any GPU",
     reads=("NVML_FI_DEV_GET_GPU_RECOVERY_ACTION",),
     shows=("NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)",),
-    patterns=(Pattern(r"NV_ERR_RESET_REQUIRED", FAIL, "the driver does nothing more on a GPU until that is reset"),),
+    patterns=(
+        Pattern(
+            r"NV_ERR_RESET_REQUIRED|NVRM: .*(?:unexpected WPR2|may need to be reset)",
+            FAIL,
+            "the driver does nothing more on a GPU until that is reset",
+        ),
+    ),
 )
 NVLINK_ERRORS = Card(
     id="nvlink-errors",

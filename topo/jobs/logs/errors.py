@@ -27,7 +27,7 @@ from railgauge.topo.findings.cards.network import (
     SOCKET_IFNAME_NOMATCH,
     SOCKET_IFNAME_VIRTUAL,
 )
-from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
+from railgauge.topo.findings.cards.parts import INVALID_USAGE, RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, GIN_FAILED, PLUGIN_FAILED, UCX_FAILED
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
@@ -54,6 +54,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
     RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id, GID_INDEX_INVALID.id),
     PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
+    GPU_LOST.id: (GPU_RECOVERY_NEEDED.id,),
     GIN_FAILED.id: (
         GID_INDEX_INVALID.id,
         RAIL_UNREACHABLE.id,
@@ -120,7 +121,17 @@ NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "ven
     "local": "local_gids",
     "remote": "remote_gids",
     "hca": "hcas",
+    "gpu": "gpus",
 }
+
+
+DETAILS = (
+    ("peer", "peer"),
+    ("hca", "through"),
+    ("local", "from GID"),
+    ("remote", "to GID"),
+    ("gpu", "GPU"),
+)
 
 
 class Cause(NamedTuple):
@@ -211,11 +222,11 @@ def _causes(log: Log, sightings: Sequence[Sighting]) -> list[Sighting]:
 
 
 def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
-    """All errors: some first, a rank that its watchdog ended after what this says, last what is said of any failure."""
+    """All errors: some first, a rank that ended after what it says itself, last what is said of any failure."""
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
-    gave_up = any(seen.entry.card is COLLECTIVE_TIMEOUT for seen in rest)
-    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), gave_up and _is_told_of_another(seen)))]
+    own = any(seen.entry.card in (COLLECTIVE_TIMEOUT, INVALID_USAGE) for seen in rest)
+    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), own and _is_told_of_another(seen)))]
 
 
 def _is_told_of_another(seen: Sighting) -> bool:
@@ -303,11 +314,7 @@ def _finding(seen: Sighting, level: Level, more: str = "", **evidence: Any) -> F
 def _details(seen: Sighting) -> str:
     """Which part of NCCL speaks where the words say no more, and what completions name."""
     known = seen.named
-    parts = [
-        f"{title} {', '.join(sorted(known[key])[:4])}"
-        for key, title in (("peer", "peer"), ("hca", "through"), ("local", "from GID"), ("remote", "to GID"))
-        if key in known
-    ]
+    parts = [f"{title} {', '.join(sorted(known[key])[:4])}" for key, title in DETAILS if key in known]
     said = speaker(seen.text) if seen.entry.pattern.general > OF_A_FAULT or seen.entry.card is OTHER_WARNING else ""
     return (f": {', '.join(parts)}" if parts else "") + (f"; it comes from {said}" if said else "")
 
