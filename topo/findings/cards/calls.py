@@ -136,8 +136,7 @@ CUDA_START_FAILED = Card(
         Pattern(
             r"nvmlDeviceGetP2PStatus\(.*failed",
             FAIL,
-            "the driver does not say which GPUs reach each other: virtual GPUs (vGPU), WSL, MIG, or a library of "
-            "another release",
+            "the driver does not say which GPUs reach each other, as of virtual GPUs (vGPU), WSL and MIG",
         ),
         Pattern(
             r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
@@ -387,8 +386,7 @@ SOCKET_FAILED = Card(
         Pattern(
             r"(?:[Aa]ccept|recv|send|[Pp]oll\w*|[Cc]onnect\w*).{0,80}: Bad file descriptor",
             FAIL,
-            "a socket of NCCL was closed while NCCL still waited on it: another thread ended or aborted the "
-            "communicator, or the program closes file descriptors that are not its own",
+            "a socket was closed while NCCL still waited on it: by a thread that aborted NCCL, or by the program",
             common=True,
         ),
         Pattern(
