@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge nccl report: what NCCL did in a job, who was late, and what was slow."""
 
+import os
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,7 @@ from railgauge.cli.machine_options import (
 )
 from railgauge.cli.output import document, print_json, print_lines, terminal_width, write_text
 from railgauge.cli.streams import tell
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 PERFETTO = ".perfetto.json"
 SUFFIXES = (".html", ".prom", ".svg", PERFETTO, ".json")
 FEWEST_S, MOST_S = 1.0, 86400.0
+LONGEST_WAIT_S = 3600.0
+"""How long --follow waits for the first recording."""
 
 
 def report(
@@ -81,7 +84,7 @@ def report(
     if save is not None and source is None:
         raise UsageError("--save-capture requires --from, the machine to compare with")
     machines = _machines(source, save)
-    found = _read(files, machines)
+    found = _read(files, machines) if follow is None else _first(files, machines, follow)
     while follow is not None and found.runs:
         _print(found, detail)
         time.sleep(follow)
@@ -128,6 +131,22 @@ def _read(files: list[str], machines: "JobMachines") -> "JobReport":
 
     job = read_job(files, lambda text: tell(f"railgauge: {text}"))
     return report_of(job, machines, time.time())
+
+
+def _first(files: list[str], machines: "JobMachines", every: float) -> "JobReport":
+    """What is recorded; of folders as soon as one holds a recording: a job makes its first when NCCL starts in it."""
+    until = time.monotonic() + LONGEST_WAIT_S
+    told = False
+    while True:
+        try:
+            return _read(files, machines)
+        except InputError as error:
+            if not all(map(os.path.isdir, files)) or time.monotonic() >= until:
+                raise
+            if not told:
+                tell(f"railgauge nccl: {error}: waiting for the first recording")
+                told = True
+        time.sleep(every)
 
 
 def _print(found: "JobReport", detail: "Detail") -> None:

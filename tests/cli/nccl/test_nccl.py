@@ -257,6 +257,23 @@ def test_a_folder_where_nothing_can_be_written_is_refused_before_the_job(tmp_pat
     assert "may not write there" in done.stderr
 
 
+def test_follow_waits_for_the_first_recording(tmp_path, monkeypatch):
+    (tmp_path / "rec").mkdir()
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 2:
+            write(job(size=2), tmp_path / "rec")
+
+    monkeypatch.setattr("time.sleep", sleep)
+    done = in_process("nccl", "report", str(tmp_path / "rec"), "--follow", "2")
+    assert slept == [2.0, 2.0]
+    assert done.stderr.count("a folder without files: waiting for the first recording") == 1
+    assert "2 ranks" in done.stdout
+    assert in_process("nccl", "report", "/nowhere", "--follow", "2").returncode == 5
+
+
 def test_the_report_is_written_in_every_format(tmp_path):
     files = write(job(size=3, late=1), tmp_path)
     for name, word in (

@@ -11,12 +11,13 @@ from railgauge.topo.facts.pasted.host import PastedHost
 from railgauge.topo.values.busid import from_nvml
 
 GPU = re.compile(
-    r"\|\s+(\d{1,3})\s+(\S.{1,60}?)\s+(?:On|Off|N/A)?\s*\|\s+([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s"
+    r"\|\s+(\d{1,3})\s+(\S.{1,60}?)\s+(?:On|Off|N/A)?\s*\|\s+((?:[0-9A-Fa-f]{4}){1,2}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s"
     r"(?:[^|\n]{0,40}\|\s+(\d{1,9})\s+\|)?"
 )
 ERRORS = "memory_uncorrected_volatile"
 """The column does not say in which memory; its 0 says nothing of other counters."""
-RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+CUDA Version: (\d{1,2})\.(\d)")
+RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+(?:CUDA Version: (\d{1,2})\.(\d))?")
+"""Before R410 the table has no CUDA release, and bus ids have four digits of a domain."""
 
 
 def read(text: str, host: PastedHost) -> str:
@@ -30,5 +31,6 @@ def read(text: str, host: PastedHost) -> str:
         if not name.endswith("..."):
             gpu.setdefault("name", name)
     if rows and (found := RELEASES.search(text)):
-        host.driver, host.cuda = found[1], int(found[2]) * 1000 + int(found[3]) * 10
+        host.driver = found[1]
+        host.cuda = int(found[2]) * 1000 + int(found[3]) * 10 if found[2] else host.cuda
     return "nvidia-smi" if rows else ""

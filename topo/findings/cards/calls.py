@@ -68,9 +68,15 @@ CUDA_START_FAILED = Card(
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
         ),
         Pattern(
+            r"device\(s\) is/are busy",
+            FAIL,
+            "a GPU takes no further process: another one holds it alone (compute mode Exclusive_Process), or it needs "
+            "a reset, as dmesg then says",
+        ),
+        Pattern(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|46)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
-            r"|device\(s\) is/are busy|all CUDA-capable devices|No CUDA GPUs are available"
+            r"|all CUDA-capable devices|No CUDA GPUs are available"
             r"|Found no NVIDIA driver|No CUDA runtime is found|no GPUs found!"
             r"|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,
@@ -93,6 +99,12 @@ CUDA_START_FAILED = Card(
             "not "
             "in the container, or the driver was updated or hung while it was in use",
             general=1,
+        ),
+        Pattern(
+            r"Failed to set mem policy for GPU|hsa_init (?:\w+ )?[Ff]ailed",
+            FAIL,
+            "ROCm's runtime (HSA) does not start: /dev/kfd may not be opened, or a GPU that the kernel lists has no "
+            "device node here (a container is given some of /dev/dri: give it all, and choose by ROCR_VISIBLE_DEVICES)",
         ),
         Pattern(
             r"hipError(?:InvalidDevice|NoDevice)|HIP.*no (?:ROCm|HIP)-capable device"
@@ -120,6 +132,11 @@ CUDA_START_FAILED = Card(
             "NVML does not find a GPU at its PCI address: this process is not shown the GPU that another rank of the "
             "host uses (other containers' GPUs: NVIDIA_VISIBLE_DEVICES, MIG), or it fell off the bus",
             general=1,
+        ),
+        Pattern(
+            r"nvmlDeviceGetP2PStatus\(.*failed",
+            FAIL,
+            "the driver does not say which GPUs reach each other, as of virtual GPUs (vGPU), WSL and MIG",
         ),
         Pattern(
             r"Failed to open libnvidia-ml|(?i:failed to initialize NVML)"
@@ -196,7 +213,8 @@ HOST_MEMORY_FULL = Card(
         ),
         Pattern(
             r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed"
-            r"|exited on signal 9\b|(?i:exit(?:ed)?(?: (?:with|status|code|exit))*:? 137\b)"
+            r"|exited on signal 9\b|(?i:killed by signal:? 9\b)|\bKilled \(signal 9\)|(?i:exit(?:ed)?(?: (?:with"
+            r"|status|code|exit))*:? 137\b)"
             r"|(?:^|[>:] ?|\d +)Killed *$|: +\d+ Killed +\S",
             FAIL,
             "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",
@@ -270,16 +288,24 @@ CUDA_FAILURE = Card(
             "or a limit of the container; dmesg has what amdgpu says",
         ),
         Pattern(
-            r"HSA_STATUS_ERROR_\w+|hsa api call failure",
+            r"HSA_STATUS_ERROR_\w+",
             FAIL,
             "ROCm's runtime (HSA) fails: the line has its status",
             general=1,
         ),
         Pattern(
+            r"hsa api call failure",
+            FAIL,
+            "a call of ROCm's runtime (HSA) fails: the line below it has its status",
+            general=1,
+            follows=True,
+        ),
+        Pattern(
             r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
-            r"|ring \S+ timeout|hw_init of IP block \S+ failed)",
+            r"|ring \S+ timeout|hw_init of IP block \S+ failed)|\[amdgpu\]\] \*ERROR\* (?!.*(?:DMUB|dmub|display|HDMI"
+            r"|DP ))",
             FAIL,
             "the GPU itself reports an error",
         ),
@@ -356,6 +382,12 @@ SOCKET_FAILED = Card(
             r"Accept failed: Interrupted system call",
             FAIL,
             "a signal interrupted the start of a communicator, which NCCL before 2.27.3 does not try again",
+        ),
+        Pattern(
+            r"(?:[Aa]ccept|recv|send|[Pp]oll\w*|[Cc]onnect\w*).{0,80}: Bad file descriptor",
+            FAIL,
+            "a socket was closed while NCCL still waited on it: by a thread that aborted NCCL, or by the program",
+            common=True,
         ),
         Pattern(
             r"(?i:socket|bootstrap|(?<!/)\bNet : |accept failed|\bpoll(?:ing)? failed|NCCL_COMM_ID|connect to|ifname"

@@ -32,6 +32,14 @@ GPU_DIRECT_RDMA = Card(
         "NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
     ),
     shared_with=("peermem-missing",),
+    patterns=(
+        Pattern(
+            r"nvidia_p2p_get_pages\b.*fail",
+            FAIL,
+            "NVIDIA's driver gives a kernel module (gdrdrv, a peer-memory module) no GPU memory: a GPU or an "
+            "allocation that cannot be shared (GeForce, managed memory), or a module that was built for another driver",
+        ),
+    ),
     hints=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0/GDRDMA (it is used)",),
     links=("https://github.com/NVIDIA/nccl/issues/897", "https://github.com/NVIDIA/nccl/issues/2345"),
 )
@@ -82,7 +90,8 @@ PEERMEM_MISSING = Card(
             r"|nv_peer_mem, or nvidia_peermem|without nvidia[-_]peermem|egister memory\b.*Bad address"
             r"|failed to register address \S+ mem_type bit 0x[248]|RegisterRdmaMemoryRegion failed",
             FAIL,
-            "a NIC cannot register GPU memory: nvidia_peermem (of AMD's GPUs amdgpu_peermem) is not loaded",
+            "a NIC cannot register GPU memory: nvidia_peermem (of AMD's GPUs amdgpu_peermem) is not loaded, or the "
+            "memory is of a kind that it does not take (expandable segments, managed, of a GeForce)",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1537", "https://github.com/NVIDIA/gpu-operator/issues/2868"),

@@ -27,8 +27,14 @@ DRIVER_MISMATCH = Card(
     ),
     patterns=(
         Pattern(
-            r"driver version is insufficient|Driver/library version mismatch|[Cc]uda failure (?:35|803|804)\b"
-            r"|(?:CUDA|ROCr) Driver version found is|unsupported display driver|forward compatibility was attempted",
+            r"[Dd]river/library version mismatch|NVRM: API mismatch",
+            FAIL,
+            "the driver's libraries and the kernel module that is loaded are of two releases: mostly an update while "
+            "it was in use, or a container with libraries of its own",
+        ),
+        Pattern(
+            r"driver version is insufficient|[Cc]uda failure (?:35|803|804)\b|(?:CUDA|ROCr) Driver version found is"
+            r"|unsupported display driver|forward compatibility was attempted",
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
         ),
@@ -49,7 +55,7 @@ DRIVER_MISMATCH = Card(
 GPU_LOST = Card(
     id="gpu-lost",
     title="A GPU is lost",
-    levels=(FAIL, UNKNOWN),
+    levels=(INFO, FAIL, UNKNOWN),
     about=(
         "A GPU that fell off the bus, failed to start, or is not found at boot leaves a node with fewer GPUs than it "
         "has: jobs that take whole nodes fail there. Signs of it: a GPU on PCI that NVML does not list, one in NVML "
@@ -78,7 +84,8 @@ GPU_LOST = Card(
     hints=("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",),
     patterns=(
         Pattern(
-            r"GPU is lost|[Uu]nable to determine the device handle for GPU|NVRM: fallen off the bus",
+            r"GPU is lost|[Uu]nable to determine the device handle for GPU|NVRM: fallen off the bus"
+            r"|NVRM: The NVIDIA GPU \S+ *$",
             FAIL,
             "the driver does not reach a GPU any more: it fell off the bus, or did not start",
         ),

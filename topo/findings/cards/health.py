@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NVML, the kernel's log and the drivers of NICs report of the state of devices."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 GPU_XID = Card(
     id="gpu-xid",
@@ -101,6 +101,14 @@ GPU_RECOVERY_NEEDED = Card(
     sure="nvidia-smi -q | grep -A2 'GPU Recovery Action'",
     passes="the driver asks for no recovery of any GPU",
     reads=("NVML_FI_DEV_GET_GPU_RECOVERY_ACTION",),
+    shows=("NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)",),
+    patterns=(
+        Pattern(
+            r"NV_ERR_RESET_REQUIRED|NVRM: .*(?:unexpected WPR2|may need to be reset)",
+            FAIL,
+            "the driver does nothing more on a GPU until that is reset",
+        ),
+    ),
 )
 NVLINK_ERRORS = Card(
     id="nvlink-errors",

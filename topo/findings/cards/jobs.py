@@ -18,7 +18,7 @@ HOST_UNRESOLVED = Card(
         Pattern(
             r"cannot be retrieved \(gai error",
             FAIL,
-            "the name of another host cannot be resolved to an address",
+            "the name of a host, another one's or its own, cannot be resolved to an address",
             suspect=True,
         ),
         Pattern(
@@ -41,6 +41,11 @@ PORT_IN_USE = Card(
     sure="ss -ltnp 'sport = :29500'",
     shows=("[c10d] The server socket has failed to listen on any local network address.",),
     patterns=(
+        Pattern(
+            r"[Gg]loo.*\bbind: Address already in use",
+            FAIL,
+            "gloo cannot listen on a port of this host: another process has it",
+        ),
         Pattern(
             r"failed to listen on any local network address|socket has failed to bind to.*errno: 98|EADDRINUSE"
             r"|\bbind: Address already in use"

@@ -26,8 +26,8 @@ LAUNCH_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun|nvidia-container-cli)\S*: (?:command )?not found"
-            r"|Command not found: \S+|execvp error on file",
+            r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun)\S*: (?:command )?not found"
+            r"|Command not found: (?!nvidia-container)\S+|execvp error on file",
             FAIL,
             "a program that the launcher starts is not found on a host: PATH of a shell without login, or another "
             "place of installation",
@@ -57,6 +57,13 @@ LAUNCH_FAILED = Card(
             r"[Jj]ob credential expired|Munge decode failed|[Cc]redential.*(?:rewound|expired)",
             FAIL,
             "a node refused the job's credential as too old: its clock differs, or it took long to start",
+        ),
+        Pattern(
+            r"slurm_\w+: .*failed: (?:Socket timed out|Unable to contact|Zero Bytes|Connection)"
+            r"|(?:Unable to contact slurm controller|Socket timed out on send/recv operation)",
+            FAIL,
+            "Slurm's daemons (slurmd, slurmctld) do not answer each other in time: a node's slurmd hangs or is not "
+            "reached, a prolog takes longer than MessageTimeout, or a firewall is between them",
         ),
         Pattern(
             r"not enough slots available",
@@ -102,6 +109,13 @@ CONTAINER_NOT_STARTED = Card(
     sure="nvidia-container-cli -k -d /dev/tty info; srun -w NODE --container-image=IMAGE true",
     shows=("slurmstepd: error: pyxis:     nvidia-container-cli: ldcache error: process /sbin/ldconfig failed",),
     patterns=(
+        Pattern(
+            r"[Cc]ommand not found: nvidia-container|nvidia-container-(?:cli|runtime)\b.*(?:command"
+            r"|executable file) not found"
+            r"|exec: .?nvidia-container-\w+.?: executable file not found",
+            FAIL,
+            "NVIDIA's container tools (libnvidia-container, the container toolkit) are not installed on the host",
+        ),
         Pattern(
             r"nvidia-container-cli: .*driver (?:rpc )?error: (?!.*driver not loaded)",
             FAIL,
@@ -160,6 +174,7 @@ POD_NOT_STARTED = Card(
     patterns=(
         Pattern(
             r"nodes? are available:.*Insufficient (?:\S+/\S*(?:gpu|mig|rdma|hca|efa|roce|sriov|hostdev)\S*)"
+            r"|Cannot schedule pods: (?:Insufficient nvidia|com/gpu)"
             r"|OutOf\S+/gpu|UnexpectedAdmissionError|[Rr]equested number of devices unavailable|no healthy devices",
             FAIL,
             "no node has as many GPUs or RDMA devices free as the pod asks for: others use them, or the node's device "
@@ -280,7 +295,8 @@ MPI_NETWORK_MISSING = Card(
             common=True,
         ),
         Pattern(
-            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed|\bfi_cq_read\w*: \S",
+            r"OFI poll failed|OFI \w+ (?:send|recv|write|read) failed"
+            r"|\bfi_cq_read\w*: (?!.*access error)\S",
             FAIL,
             "a transfer of MPI through libfabric failed: mostly its peer has ended, or the network lost it; the line "
             "has "

@@ -175,7 +175,8 @@ JOB_FAILED = Card(
     patterns=(
         Pattern(
             r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|exit(?:ed with)? code:? 139\b"
-            r"|exited on signal 11\b|Caught signal 11|Segmentation fault|\*\*\* SIGSEGV received",
+            r"|exited on signal 11\b|(?i:killed by signal:? 11\b)|Caught signal 11|Segmentation fault"
+            r"|\*\*\* SIGSEGV received",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
             follows=True,

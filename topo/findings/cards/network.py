@@ -164,7 +164,7 @@ RAIL_UNREACHABLE = Card(
             "a NIC's messages were not acknowledged (status 12): its peer is not reachable, or packets are lost",
         ),
         Pattern(
-            ended_with(5),
+            ended_with(5) + r"|Work Request Flushed Error",
             FAIL,
             "a NIC dropped what was queued (status 5), because the connection had failed: the cause is an earlier "
             "error, or NICs "
@@ -263,6 +263,13 @@ PORTS_BLOCKED = Card(
             general=1,
         ),
         Pattern(
+            r"Call to connect returned (?:Connection refused|No route|Connection timed out)",
+            FAIL,
+            "NCCL's attempts to connect to another rank failed, and were repeated: nothing listens there, that rank "
+            "has ended or not started, or its address is another host's",
+            suspect=True,
+        ),
+        Pattern(
             r"Connection refused|returned 111\b|Software caused connection abort",
             FAIL,
             "nothing listens at another rank's port: that rank has ended or not started, the address is another "
@@ -275,7 +282,8 @@ PORTS_BLOCKED = Card(
             r"|meets grpc error, error_code: ?14|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
             r"|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|failed to connect to any network address of"
-            r"|ssh: connect to host .*(?:refused|timed out|No route)",
+            r"|ssh: connect to host .*(?:refused|timed out|No route)|failed to connect to all addresses"
+            r"|[Ff]ailed to connect to remote host: (?:Connection refused|Connection timed out|No route|Timeout)",
             FAIL,
             "a rank cannot connect to another one's port",
             general=1,

@@ -107,7 +107,8 @@ IMEX_MISSING = Card(
         Pattern(
             r"CUDA_ERROR_NOT_PERMITTED|Cuda failure 800\b|IMEX .{0,80}(?:not |no |fail|missing|unavail)"
             r"|(?:[Ff]ail|[Nn]o ).{0,80}IMEX"
-            r"|\bC(?:u|UDA) (?:failure|error): .?operation not permitted",
+            r"|\bC(?:u|UDA) (?:failure|error): .?(?:800\b|operation not permitted)"
+            r"|cuMem(?:Create|ExportTo|ImportFrom)\w*.{0,80}(?:\b800\b|not permitted)",
             FAIL,
             "memory cannot be shared between nodes over NVLink",
         ),

@@ -82,7 +82,7 @@ RDMA_ACCESS_REFUSED = Card(
             "the peer's NIC refused a request as invalid (status 9): its memory, key or size does not fit",
         ),
         Pattern(
-            ended_with(10),
+            ended_with(10) + r"|prov_err: remote access error",
             FAIL,
             "the peer's NIC refused access to its memory (status 10)",
         ),
@@ -161,10 +161,12 @@ RDMA_CALL_FAILED = Card(
             "FI_CXI_RX_MATCH_MODE=software or hybrid, a larger FI_CXI_DEFAULT_CQ_SIZE",
         ),
         Pattern(
-            r"(?:Unable|[Ff]ailed) to create QP|Couldn't (?:get device attribute|create (?:IB resource|CQ|QP))",
+            r"(?:Unable|[Ff]ailed) to create (?:\w+ )?QP\b"
+            r"|Couldn't (?:get device attribute|create (?:IB resource|CQ|QP))",
             FAIL,
-            "an RDMA device is there, and perftest cannot make a connection's resources on it: memory may not be "
-            "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached",
+            "an RDMA device is there, and a program cannot make a connection's resources on it: memory may not be "
+            "locked (ulimit -l, IPC_LOCK in a container), or the device's own limits are reached (many processes of "
+            "the node, its firmware)",
         ),
         Pattern(
             r"[Ff]ailed to modify (?:\w+ )?QP to(?!.*timed out)",

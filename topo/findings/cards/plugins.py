@@ -93,7 +93,7 @@ PLUGIN_FAILED = Card(
             "driver; UCX_TLS=^gdr_copy avoids it",
         ),
         Pattern(
-            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err|<warn> err: [1-9]",
+            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err(?!: remote access)|<warn> err: [1-9]",
             FAIL,
             "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
             "traffic from and to itself pass, in both directions, as EFA needs",
@@ -152,6 +152,11 @@ COLLNET_FAILED = Card(
     remedy="NCCL_COLLNET_ENABLE=0, or check the SHARP daemon (sharpd, sharp_am) and the plugin's release",
     shows=("transport.cc:200 NCCL WARN Cannot initialize CollNet, using point-to-point network instead",),
     patterns=(
+        Pattern(
+            r"Attribute \w+ of node algo not found",
+            WARN,
+            "the XML of an algorithm (MSCCL, SCCL) lacks an attribute: it was made for another release of it",
+        ),
         Pattern(
             r"SHARP (?:coll|group)|Cannot create SHARP|\bsharp_\w+.*(?:[Ff]ail|[Ee]rror)|collect_ports_data:"
             r"|lock SAT tree",

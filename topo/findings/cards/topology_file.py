@@ -17,6 +17,7 @@ TOPO_FILE_STALE = Card(
     passes="no topology file is in force, or it names this machine's devices",
     reads=("NCCL_TOPO_FILE", "/var/run/nvidia-topologyd/virtualTopology.xml", "/sys/bus/pci/devices"),
     shows=("NCCL WARN Could not find real path of /sys/class/pci_bus/0000:0d/../../0000:0d:00.0",),
+    shared_with=("topology-unusable",),
     hints=("NCCL INFO NCCL_TOPO_FILE set by environment to /etc/nccl/topo.xml",),
     patterns=(
         Pattern(
@@ -57,7 +58,7 @@ TOPO_FILE_FAULTY = Card(
     ),
     patterns=(
         Pattern(
-            r"Attribute \w+ of node \w+ not found|XML Import Channel|too many XML nodes|XML parser is limited"
+            r"Attribute \w+ of node (?!algo)\w+ not found|XML Import Channel|too many XML nodes|XML parser is limited"
             r"|XML (?:parse|Parse|mismatch|Mismatch)|XML \w+ has wrong version",
             FAIL,
             "the topology or graph file is faulty or too large",

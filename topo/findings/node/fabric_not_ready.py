@@ -32,7 +32,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
         if fabric is None or fabric.state is None:
             silent += [gpu.bus_id] if gpu.sm >= FROM_SM else []
         elif fabric.state in WORDS or (fabric.state == COMPLETED and fabric.status):
-            state = WORDS.get(fabric.state, f"completed with NVML status {fabric.status}")
+            state = WORDS.get(fabric.state, f"completed with an error (NVML {fabric.status})")
             message = f"GPU{gpu.index} ({gpu.bus_id}): the fabric is {state}"
             yield RULE.finding(
                 Level.FAIL, gpu.bus_id, message, effect=RULE.card.effect, state=fabric.state, status=fabric.status

@@ -52,8 +52,10 @@ COMMUNICATES = re.compile(
 TELLS = re.compile(r"^(?!.*torch/).*\.py$|torch/utils/data/dataloader\.py$")
 """Files of the program, and of what feeds it."""
 STANDARD = re.compile(r"(?:.*/python3[\d.]*/)?(\w+)(?:/.*|\.py$)")
-LIBRARY = re.compile(r"(?:p?nccl|rccl)[A-Z]\w+|c10d::\w.*|gloo::\w.*|P?MPI_[A-Z]\w+|ncclx::\w+")
-NAMESPACE = re.compile(r"^.*::|^p?(?:nccl|rccl)(?=[A-Z])|^P?MPI_|[^A-Za-z]")
+LIBRARY = re.compile(
+    r"(?:p?nccl|rccl)[A-Z]\w+|c10d::\w.*|gloo::\w.*|P?MPI_[A-Z]\w+|ncclx::\w+|ccl_all\w+|ccl_(?:broadcast|barrier|reduce|send|recv)\w*"
+)
+NAMESPACE = re.compile(r"^.*::|^p?(?:nccl|rccl)(?=[A-Z])|^P?MPI_|^ccl_|[^A-Za-z]")
 OPERATIONS = {
     "allreduce": "all_reduce",
     "allgather": "all_gather",

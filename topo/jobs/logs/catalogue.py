@@ -15,9 +15,9 @@ from railgauge.topo.findings.cards.logs import JOB_FAILED
 from railgauge.topo.jobs.logs.needles import needles
 
 OF_COMMUNICATION = re.compile(
-    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv"
+    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv|\bccom\b"
 )
-WARNS = re.compile(r"\[W[ \d]|\bwarn(?:ing)?\b", re.IGNORECASE)
+WARNS = re.compile(r"\[W[ \d]|(?<!\bccom )\bwarn(?:ing)?\b", re.IGNORECASE)
 """A library that connects warns of attempts that it repeats."""
 OF_A_FAULT = 1
 """The most general words that are of one fault; others are of a part of NCCL."""
@@ -63,14 +63,14 @@ def _matches(text: str) -> Iterator[Entry]:
 def entry_of(text: str, level: str) -> Entry | None:
     """The entry that a message of NCCL's `level` ("" for another program's) is; None for none.
 
-    At INFO NCCL reports attempts that it repeats: only permanent ones count there. Words of a part of NCCL count in its
-    warnings alone, and words that any program uses in lines of libraries that connect ranks.
+    At INFO NCCL reports attempts that it repeats: only permanent ones count there, and suspects. Words of a part of
+    NCCL count in its warnings alone, and words that any program uses in lines of libraries that connect ranks.
     """
     foreign = not (level or (OF_COMMUNICATION.search(text) and not WARNS.search(text)))
     most = len(catalogue()) if level == "WARN" else OF_A_FAULT
     fits = (one for one in _matches(text) if one.pattern.general <= most and not (foreign and one.pattern.common))
     entry = next(fits, None)
-    if entry and level == "INFO" and entry.pattern.level is FAIL:
+    if entry and level == "INFO" and entry.pattern.level is FAIL and not entry.pattern.suspect:
         return next((one for one in fits if one.card is entry.card and one.pattern.level is not FAIL), None)
     return entry
 

@@ -40,7 +40,10 @@ TELLING = re.compile(r"(?i)not found|no such file|denied|unrecognized|cannot ope
 """Of several errors these name a cause; others sum up."""
 RETRIES = re.compile(r"(?i)\bretrying\b|\breturned (?:connection refused|no route)")
 """NCCL tries again: harmless unless the log ends in several of them."""
-ATTEMPT = re.compile(r"\[c10d\] The client socket has failed to connect to|Waiting in store based barrier")
+ATTEMPT = re.compile(
+    r"\[c10d\] The (?:client socket has failed to connect to|\w+ network addresses of .* cannot be retrieved)"
+    r"|Waiting in store based barrier"
+)
 """PyTorch tries the next address, or again, or waits on."""
 MOST_RETRIES = 3
 WEAK = re.compile(
@@ -54,7 +57,7 @@ RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
-    r"|\[W[ \d]|\bwarning\b|couldn't chdir"
+    r"|\[W[ \d]|\bwarning\b|couldn't chdir|nv_get_p2p_free_callback"
 )
 WELL = re.compile(
     r"(?i)\b(?:training|run|job|test\w*|script|program|benchmark)\b.{0,40}\b(?:finished|completed?|succeeded)\b|successfully"

@@ -15,10 +15,11 @@ from railgauge.topo.findings.cards.calls import (
     SOCKET_FAILED,
 )
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
-from railgauge.topo.findings.cards.gpus import P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
 from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
-from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
+from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, OTHER_WARNING, PEER_LOST
 from railgauge.topo.findings.cards.network import (
     HOST_ID_COLLISION,
     PORTS_BLOCKED,
@@ -26,7 +27,7 @@ from railgauge.topo.findings.cards.network import (
     SOCKET_IFNAME_NOMATCH,
     SOCKET_IFNAME_VIRTUAL,
 )
-from railgauge.topo.findings.cards.parts import RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
+from railgauge.topo.findings.cards.parts import INVALID_USAGE, RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
 from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, GIN_FAILED, PLUGIN_FAILED, UCX_FAILED
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
@@ -35,7 +36,7 @@ from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
-from railgauge.topo.jobs.logs.ending import RETURNED
+from railgauge.topo.jobs.logs.ending import RETRIES, RETURNED
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.order import in_time
 from railgauge.topo.jobs.logs.programs import area_of, program_of
@@ -46,11 +47,14 @@ from railgauge.topo.jobs.logs.words import named
 
 OWN_ERROR = "the program"
 UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
+OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
+"""What CUDA reports of a GPU that its driver reports as faulty."""
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
     PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
     RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id, GID_INDEX_INVALID.id),
     PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
+    GPU_LOST.id: (GPU_RECOVERY_NEEDED.id,),
     GIN_FAILED.id: (
         GID_INDEX_INVALID.id,
         RAIL_UNREACHABLE.id,
@@ -60,6 +64,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
         PEERMEM_MISSING.id,
     ),
     UCX_FAILED.id: (SHM_DENIED.id, SHM_TOO_SMALL.id, MEMLOCK_LOW.id, CUDA_FAILURE.id, RAIL_UNREACHABLE.id),
+    **dict.fromkeys(OF_GPU, (GPU_RECOVERY_NEEDED.id, GPU_LOST.id, DRIVER_MISMATCH.id)),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
 """What follows from others alone, the likeliest first."""
@@ -76,8 +81,6 @@ IN_DETAIL: Mapping[str, tuple[str, ...]] = {
     SYSTEM_CALL_FAILED.id: (SHM_TOO_SMALL.id, NOFILE_LOW.id, HOST_MEMORY_FULL.id),
 }
 """A part of NCCL that reports an error, and the faults of which it reports more where it knows them."""
-OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
-"""What CUDA reports of a GPU that its driver reports as faulty."""
 WITHIN_HOST = (CUDA_FAILURE.id, P2P_UNSUPPORTED.id, SHM_TOO_SMALL.id, NUMA_SYSCALLS_BLOCKED.id, SYSTEM_CALL_FAILED.id)
 """What ranks report that share no memory, being on several hosts of one name."""
 NOT_IN_SYS = Entry(
@@ -85,8 +88,8 @@ NOT_IN_SYS = Entry(
     Pattern(
         "",
         FAIL,
-        "/sys does not show a PCI device that CUDA reports: WSL, and some containers and VMs, hide it; newer releases "
-        "of NCCL do without",
+        "/sys does not show a PCI device that CUDA reports: WSL, and some containers and VMs, hide it, and newer "
+        "releases of NCCL do without; or NCCL_TOPO_FILE names a file of another machine",
     ),
 )
 NOT_IN_SYS_INFO = NOT_IN_SYS._replace(pattern=NOT_IN_SYS.pattern._replace(level=INFO))
@@ -118,7 +121,17 @@ NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "ven
     "local": "local_gids",
     "remote": "remote_gids",
     "hca": "hcas",
+    "gpu": "gpus",
 }
+
+
+DETAILS = (
+    ("peer", "peer"),
+    ("hca", "through"),
+    ("local", "from GID"),
+    ("remote", "to GID"),
+    ("gpu", "GPU"),
+)
 
 
 class Cause(NamedTuple):
@@ -136,7 +149,8 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     """
     ends = log.ends
     sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
-    causes = _causes(sightings, ends)
+    causes = _causes(log, sightings)
+    sightings = [seen for seen in sightings if not _is_retry(seen) or any(seen is one for one in causes)]
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
     detail = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes) if _in_detail(seen)}
     own_faults = [seen for seen in causes if not _own_cause(seen, known, detail, None)]
@@ -175,8 +189,7 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
     """A device that /sys does not show is the fault of a topology file only where there is one."""
-    known = log.bootstraps or log.networks or log.devices
-    if seen.entry.card is TOPO_FILE_STALE and known and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
+    if seen.entry.card is TOPO_FILE_STALE and not (log.topology_files or "NCCL_TOPO_FILE" in log.settings):
         went_on = seen.entry.pattern.level is not Level.FAIL
         return replace(seen, entry=NOT_IN_SYS_INFO if went_on else NOT_IN_SYS)
     return seen
@@ -195,22 +208,30 @@ def _of_allocator(sightings: list[Sighting]) -> list[Sighting]:
     return sightings
 
 
-def _causes(sightings: Sequence[Sighting], ends: Sequence[str]) -> list[Sighting]:
+def _causes(log: Log, sightings: Sequence[Sighting]) -> list[Sighting]:
     """What may stand for itself. A suspect does where ranks fail to connect, and nothing else is known to fail."""
     sure = [seen.entry for seen in sightings if not seen.entry.pattern.suspect]
     failed = {card.id for card, pattern in sure if pattern.level is Level.FAIL and not pattern.follows}
-    connect = {card.id for card, _ in sure} & CONNECTING or any(CONNECTS.search(text) for text in ends)
-    suspicious = connect and failed <= CONNECTING
+    connect = {card.id for card, _ in sure} & CONNECTING or any(CONNECTS.search(text) for text in log.ends)
+    began = log.channels or log.connections.kept or log.exceptions or not log.messages
+    ended = not began and any(card is JOB_FAILED for card, _ in sure)
+    suspicious = (connect or ended) and failed <= CONNECTING
     return [
         seen for seen in sightings if not seen.entry.pattern.follows and (suspicious or not seen.entry.pattern.suspect)
     ]
 
 
 def _in_order(sightings: Sequence[Sighting], first: Sequence[Sighting]) -> list[Sighting]:
-    """All errors: some first, and last what a program says of any failure."""
+    """All errors: some first, a rank that ended after what it says itself, last what is said of any failure."""
     ahead = {*map(id, first)}
     rest = [seen for seen in sightings if id(seen) not in ahead]
-    return [*first, *sorted(rest, key=lambda seen: not _tells_more(seen))]
+    own = any(seen.entry.card in (COLLECTIVE_TIMEOUT, INVALID_USAGE) for seen in rest)
+    return [*first, *sorted(rest, key=lambda seen: (not _tells_more(seen), own and _is_told_of_another(seen)))]
+
+
+def _is_told_of_another(seen: Sighting) -> bool:
+    """Whether it is what a program says of another rank that ended, in words of its own."""
+    return seen.entry.card is PEER_LOST and bool(seen.entry.pattern.general)
 
 
 def _own_cause(
@@ -233,6 +254,11 @@ def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
     innocent = seen.entry.pattern.suspect and not any(seen is cause for cause in causes)
     unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
     return Level.INFO if innocent or unneeded else seen.entry.pattern.level
+
+
+def _is_retry(seen: Sighting) -> bool:
+    """Whether NCCL tried again: no finding, unless it is the cause."""
+    return seen.entry.pattern.suspect and bool(RETRIES.search(seen.text))
 
 
 def _is_killed(seen: Sighting) -> bool:
@@ -288,11 +314,7 @@ def _finding(seen: Sighting, level: Level, more: str = "", **evidence: Any) -> F
 def _details(seen: Sighting) -> str:
     """Which part of NCCL speaks where the words say no more, and what completions name."""
     known = seen.named
-    parts = [
-        f"{title} {', '.join(sorted(known[key])[:4])}"
-        for key, title in (("peer", "peer"), ("hca", "through"), ("local", "from GID"), ("remote", "to GID"))
-        if key in known
-    ]
+    parts = [f"{title} {', '.join(sorted(known[key])[:4])}" for key, title in DETAILS if key in known]
     said = speaker(seen.text) if seen.entry.pattern.general > OF_A_FAULT or seen.entry.card is OTHER_WARNING else ""
     return (f": {', '.join(parts)}" if parts else "") + (f"; it comes from {said}" if said else "")
 

@@ -29,6 +29,7 @@ NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)
 DEVICES = re.compile(r"NET/(IB\w*|Socket) *: Using (\[0\].*?)(?:;|$)")
 DEVICE = re.compile(r"\[\d+\](?:=\{(?P<merged>[^}]*)\}|(?P<one>[^\s;=]+))")
 MERGED = re.compile(r"\[\d+\] *([^\s,;]+)")  # of 2.20: [0]={[0] mlx5_7:1/RoCE, [1] mlx5_6:1/RoCE}
+PLUGIN = re.compile(r"^(?:Plugin Path *:|P2P plugin) (\S+)|NET/Plugin *: (?:Could not find: \S*libnccl-net|No plugin)")
 NO_DEVICE = re.compile(r"NET/IB *: No device found")
 BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
 INTERFACE = re.compile(r"NET : Using interface ([^:\s]+):(\S+?)<")
@@ -76,6 +77,8 @@ class Log:
         self.hosts: dict[str, None] = {}
         self.networks: defaultdict[str, set[str]] = defaultdict(set)
         self.devices: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+        self.plugins: defaultdict[str, set[str]] = defaultdict(set)
+        """The network plugins by host; "" where one is not found."""
         self.without_rdma: set[str] = set()
         self.bootstraps: dict[str, str] = {}
         self.addresses: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -243,6 +246,8 @@ class Log:
             if names[:1] and names[0].startswith("lo:") and len(names) > 1 and host not in self.bootstraps:
                 self.bootstraps[host] = "lo 127.0.0.1"  # releases without a line of their own on it
                 self.interfaces |= dict.fromkeys(name.partition(":")[0] for name in names)
+        elif found := PLUGIN.search(text):
+            self.plugins[host].add(found[1] or "")
         elif NO_DEVICE.search(text):
             self.without_rdma.add(host)
         elif found := BOOTSTRAP.search(text):

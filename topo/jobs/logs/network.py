@@ -48,6 +48,19 @@ def sockets(log: Log, rdma: str) -> Iterator[Finding]:
         yield VERBS_DEVICE_MISSING.finding(level, named(log.without_rdma), message, evidence=evidence)
 
 
+def plugins(log: Log) -> Iterator[Finding]:
+    """Hosts that load a network plugin beside others that find none: both ends of a connection must have the same."""
+    have = {host: found - {""} for host, found in log.plugins.items() if found - {""}}
+    none = log.plugins.keys() - have
+    if have and none and "" not in none:
+        names = ", ".join(sorted(set().union(*have.values()))[:4])
+        message = (
+            f"network plugins differ: {named(have)} loads {names}, {named(none)} finds none and uses NCCL's own "
+            "network: such ends do not connect, or hang"
+        )
+        yield NODES_DIFFER.finding(Level.WARN, "plugin", message)
+
+
 def turned_off(log: Log) -> bool:
     """Whether a setting turned RDMA off: no device is missing then."""
     return bool(log.settings.get("NCCL_IB_DISABLE", {}).keys() - {"0"}) or any(

@@ -29,7 +29,7 @@ from railgauge.topo.jobs.logs.errors import errors
 from railgauge.topo.jobs.logs.host_names import hosts_of_one_name
 from railgauge.topo.jobs.logs.interfaces import interfaces
 from railgauge.topo.jobs.logs.log import Log
-from railgauge.topo.jobs.logs.network import gpu_direct, ports, sockets
+from railgauge.topo.jobs.logs.network import gpu_direct, plugins, ports, sockets
 from railgauge.topo.jobs.logs.set_by_hand import settings
 from railgauge.topo.jobs.logs.words import named, numbers
 
@@ -65,6 +65,7 @@ def oddities(
         (P2P_UNSUPPORTED, lambda: _shared_memory(log)),
         (CONF_FILE_FORGOTTEN, lambda: settings(log)),
         (NVLINK_MISSING, lambda: _channels(log)),
+        (NODES_DIFFER, lambda: plugins(log)),
         (NODES_DIFFER, lambda: _differences(log)),
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),
         (COLLECTIVE_MISMATCH, lambda: _outputs(log)),

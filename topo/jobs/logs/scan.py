@@ -16,8 +16,8 @@ INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET(?:/| : U)|Using |Assigned NET "
     rb"|NCCL_|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern "
     rb"| *\+ (?:PCI|NVL|XGMI)|cuMem |RAS "
-    rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN|ERROR"
-    rb"|failure|version)"
+    rb"|Search \d|Loading topo|Plugin |Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN"
+    rb"|ERROR|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = rb"(?:Pid +\d+ on |Using (?:\[|network)|hip[A-Z]|\] [\w./+-]+:\d+ WARN |\] INFO %s|%s)"
@@ -78,7 +78,7 @@ WORDS = (
     b"|for transport|any transports|CQE with|SHARP|sharp_|collect_ports"
     b"|missing ranks|mlx5dv_|ss_family|store based barrier|bind() failed|Libfabric library"
     b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
-    b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware "
+    b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware |NVIDIA GPU|WPR2|to be reset"
 )
 """The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and
 in those of 2.0 to 2.3, which did not name itself. The more of a word are hexadecimal digits, the more lines have its

@@ -18,6 +18,10 @@ CONNECTING = re.compile(
     r"on dev (?P<hca>[^\s,:]+):\d+,.{0,200}?local GID (?P<local>[0-9a-fA-F:.]+), remote GID (?P<remote>[0-9a-fA-F:.]+)"
 )
 """What a line on a queue pair names, since 2.24."""
+OF_DRIVER = re.compile(
+    r"NVRM: .{0,80}?\bGPU (?:at )?(?:PCI:)?(?P<gpu>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)"
+)
+"""The GPU that a line of NVIDIA's driver names."""
 MOST_NAMES = 64
 
 
@@ -32,11 +36,11 @@ class Sighting:
     moments: dict[int, Moment] = field(default_factory=dict)
     """When it came first in each file."""
     named: dict[str, set[str]] = field(default_factory=dict)
-    """What completions name: peers, hcas, GIDs."""
+    """What completions name: peers, hcas, GIDs; and the driver's lines: GPUs."""
 
     def take_names(self, text: str) -> None:
-        """Keep what a line on a completion or a queue pair names."""
-        if found := COMPLETION.search(text) or CONNECTING.search(text):
+        """Keep what a line on a completion or a queue pair names, or one of the driver."""
+        if found := COMPLETION.search(text) or CONNECTING.search(text) or OF_DRIVER.search(text):
             for key, value in found.groupdict().items():
                 if value and len(known := self.named.setdefault(key, set())) < MOST_NAMES:
                     known.add(

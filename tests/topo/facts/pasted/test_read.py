@@ -124,6 +124,13 @@ def test_the_table_of_nvidia_smi():
     assert (found.gpus[0].name, found.cuda) == ("NVIDIA H100 80GB HBM3", "12.4")
 
 
+def test_the_table_of_an_old_driver_has_short_bus_ids_and_no_cuda_release():
+    old = texts.SMI.replace("00000000:", "0000:").replace("CUDA Version: 12.4", " " * 18)
+    found = facts(old)
+    assert [gpu.bus_id for gpu in found.gpus] == ["0000:1b:00.0", "0000:43:00.0"]
+    assert (found.driver.nvml, found.cuda) == ("550.54.15", facts(texts.TOPO_M).cuda)
+
+
 def test_colours_that_lost_their_first_character():
     coloured = texts.TOPO_M.replace("        GPU0", "\t[4mGPU0").replace("NUMA ID", "NUMA ID[0m")
     assert [gpu.index for gpu in facts(coloured).gpus] == [0, 1, 2]

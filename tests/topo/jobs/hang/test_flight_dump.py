@@ -35,7 +35,7 @@ def test_the_rank_that_did_not_call_is_named(tmp_path, as_json):
 def test_a_rank_without_a_dump_is_missing():
     scene = scene_of_dumps({rank: dump(up_to(41, waits=41)) for rank in range(8) if rank != 3})
     assert found(scene) == [("rank-missing", "FAIL")]
-    assert message(scene).startswith("rank 3 has not entered all_reduce #41")
+    assert message(scene).startswith("no data from rank 3: it has ended, has not entered all_reduce #41 ")
 
 
 def test_one_rank_alone_does_not_tell_for_whom_it_waits():
@@ -205,5 +205,6 @@ def test_whoever_is_missing_or_behind_is_always_named(data):
     order = data.draw(st.permutations(sorted(dumps)))
     judged = verdict(scene_of_dumps({rank: dumps[rank] for rank in order}))
     assert [finding.id for finding in judged.findings] == ["rank-behind" if behind else "rank-missing"]
-    assert judged.text.startswith(f"rank {odd} has not entered all_reduce #{hung} ")
+    about = f"rank {odd} has" if behind else f"no data from rank {odd}: it has ended, has"
+    assert judged.text.startswith(f"{about} not entered all_reduce #{hung} ")
     assert judged.findings[0].evidence["waiting"] == [rank for rank in range(ranks) if rank != odd]

@@ -179,8 +179,8 @@ def test_the_watchdogs_tell_who_waits_since_when(tmp_path):
     scene = scene_of_log(tmp_path, world + "".join(watchdog(rank) for rank in range(7)))
     assert found(scene) == [("rank-missing", "FAIL")]
     assert message(scene) == (
-        "rank 7 has not entered all_reduce #41 (process group 0 (default_pg), 8 ranks); ranks 0-6 wait in it since "
-        "06-03 17:17:59; no data from rank 7, unless it is in a file that was not given"
+        "no data from rank 7: it has ended, has not entered all_reduce #41 (process group 0 (default_pg), 8 ranks), "
+        "or left files that were not given; ranks 0-6 wait in it since 06-03 17:17:59"
     )
 
 
@@ -194,7 +194,7 @@ def test_watchdogs_alone_tell_of_a_rank_that_is_missing_among_others(tmp_path):
     scene = scene_of_log(tmp_path, "".join(watchdog(rank) for rank in range(32) if rank != 7))
     assert found(scene) == [("rank-missing", "FAIL")]
     assert message(scene).startswith(
-        "rank 7 has not entered all_reduce #41 (process group 0 (default_pg), at least 32 "
+        "no data from rank 7: it has ended, has not entered all_reduce #41 (process group 0 (default_pg), at least 32 "
     )
 
 

@@ -215,6 +215,15 @@ def test_a_process_that_aborts_its_communicator_is_named_so():
     assert "the abort of a communicator" in verdict(scene).text
 
 
+def test_a_process_in_a_collective_of_oneccl_is_in_it():
+    (stack,) = stacks_of(
+        "#0  0x00007ff0 in ccl_executor::wait(x*) () from /opt/libccl.so.1\n"
+        "#1  0x00007fef in ccl_coll_create(ccl_coll_param&) () from /opt/libccl.so.1\n"
+        "#2  0x00007fef in ccl_allreduce_impl(void const*, void*) () from /opt/libccl.so.1\n"
+    )
+    assert stack.operation == "all_reduce"
+
+
 def state_of(text):
     scene = JobState()
     list(Stacks(scene).beside([text.encode()], "x"))

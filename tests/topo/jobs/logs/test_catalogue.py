@@ -127,7 +127,8 @@ def test_ids_are_of_the_issue_or_of_logs_alone():
     told = {entry.card.id for entry in catalogue()}
     of_jobs = {card.id for area in OF_LOGS if area is not Area.LOGS for card in in_area(area)}
     known = {"gid-table-holes", "ib-errors-rising", "ras-port-taken", "vm-flat-topology", "socket-ifname-virtual"}
-    known |= {"nccl-aborting", "job-failed", "wrong-results", "gpu-lost"}
+    known |= {"gpu-direct-rdma"}
+    known |= {"nccl-aborting", "job-failed", "wrong-results", "gpu-lost", "gpu-recovery-needed"}
     assert told - set(SAID) - of_jobs == known
     assert all(entry.pattern.level in (Level.INFO, Level.WARN, Level.FAIL) for entry in catalogue())
     assert {"peer-lost", "collective-timeout", "ras-port-taken"} <= told

@@ -8,12 +8,12 @@ from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.jobs.hang.model import Status, named
 from railgauge.topo.jobs.hang.rules.words import (
-    are_missing,
     by_status,
     complaints,
     effect_of,
     evidence,
     evidence_of,
+    operation,
     wait,
 )
 from railgauge.topo.jobs.hang.standstill import Standstill
@@ -30,9 +30,10 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
                 yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=ranks))
     for hold in standstill.blame.missing:
         if hold.silent:
+            lacks = "they have ended, have" if len(hold.silent) > 1 else "it has ended, has"
             message = (
-                f"{are_missing(hold, hold.silent)}; {wait(hold)}; no data from {named(hold.silent)}, unless it is in a "
-                "file that was not given"
+                f"no data from {named(hold.silent)}: {lacks} not entered {operation(hold, hold.silent)}, or left files "
+                f"that were not given; {wait(hold)}"
             )
             follows = standstill.blame.follows(hold)
             evidence_all = evidence_of(hold, hold.silent, follows)

@@ -30,11 +30,16 @@ def have(ranks: Sequence[int]) -> str:
 
 def are_missing(hold: Hold, ranks: Sequence[int]) -> str:
     """`rank 7 has not entered all_reduce #41 (communicator 0x..., 32 ranks)`."""
-    operation = hold.operation
+    return f"{have(ranks)} not entered {operation(hold, ranks)}"
+
+
+def operation(hold: Hold, ranks: Sequence[int]) -> str:
+    """`all_reduce #41 (communicator 0x..., 32 ranks)`; of a message what these ranks do in it."""
+    name = hold.operation
     if hold.lane.peers:
         source, target = hold.lane.peers
-        operation = f"recv from rank {source}" if tuple(ranks) == (target,) else f"send to rank {target}"
-    return f"{have(ranks)} not entered {operation} ({hold.comm.described})"
+        name = f"recv from rank {source}" if tuple(ranks) == (target,) else f"send to rank {target}"
+    return f"{name} ({hold.comm.described})"
 
 
 def wait(hold: Hold, where: str = "in it") -> str:
