@@ -14,6 +14,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace railgauge {
@@ -137,7 +139,7 @@ struct Simd<T> {
   static constexpr std::uint32_t kMask = (1u << kBits) - 1;
 };
 
-// x86 converts float16 by itself.
+// x86 and Arm convert float16 by themselves.
 #if defined(__AVX512F__)
 template <>
 struct Simd<Float16> {
@@ -165,6 +167,22 @@ struct Simd<Float16> {
   static Values widen(Register x) { return {{_mm256_cvtph_ps(std::bit_cast<__m128i>(x))}}; }
   static Register narrow(Values x) {
     return std::bit_cast<Register>(_mm256_cvtps_ph(x.part[0], _MM_FROUND_TO_NEAREST_INT));
+  }
+};
+#elif defined(__aarch64__)
+template <>
+struct Simd<Float16> {
+  using Register = VectorOf<std::uint16_t, 16>::type;
+  struct Values {
+    VectorOf<float, 16>::type part[2];
+  };
+
+  static Values widen(Register x) {
+    auto halves = std::bit_cast<float16x8_t>(x);
+    return {{vcvt_f32_f16(vget_low_f16(halves)), vcvt_high_f32_f16(halves)}};
+  }
+  static Register narrow(Values x) {
+    return std::bit_cast<Register>(vcvt_high_f16_f32(vcvt_f16_f32(x.part[0]), x.part[1]));
   }
 };
 #endif

@@ -3,7 +3,9 @@
 // and on others so; a thread per rank, which reads the others' memory as if they were processes.
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -51,8 +53,10 @@ void every_collective(int ranks, Lies lies, bool cross_memory) {
   const auto outputs = make_registered(world, kMost * sizeof(std::int32_t));
   on_every_rank(ranks, [&](int rank) {
     shm::SharedSegment& segment = *world.wirings[rank].segment;
-    REQUIRE(segment.reads_peers());
-    if (cross_memory) segment.allow_cross_memory();
+    if (cross_memory) {
+      REQUIRE(segment.reads_peers());
+      segment.allow_cross_memory();
+    }
     auto comm = world.communicator(rank, Algorithm::kOneShot);
     Values source(kMost), output(kMost);
     std::int32_t* from = source.data();
@@ -85,6 +89,17 @@ void every_collective(int ranks, Lies lies, bool cross_memory) {
     if (lies == Lies::kRegistered || cross_memory) REQUIRE(others == 0);
     if (lies == Lies::kElsewhere && !cross_memory) REQUIRE(zero_copies == 0);
   });
+}
+
+// Whether there is process_vm_readv: QEMU's user emulation has none. Who may not call it fails.
+bool kernel_reads_memory() {
+  const std::byte from{7};
+  std::byte to{};
+  const auto address = reinterpret_cast<std::uint64_t>(&from);
+  if (shm::read_cross_memory(getpid(), &to, address, 1)) return to == from;
+  REQUIRE(errno == ENOSYS);
+  std::puts("left out: reads of other processes' memory (no process_vm_readv here)");
+  return false;
 }
 
 // An operation of another size than said is not run so, nor where one rank's memory is elsewhere.
@@ -195,20 +210,40 @@ void what_is_left_is_the_least(const std::filesystem::path& root) {
   REQUIRE(shm::memory_left(root) == 0);
 }
 
-std::string refusal(decltype(RLIMIT_AS) resource, rlim_t limit, std::size_t size) {
-  rlimit before{};
-  getrlimit(resource, &before);
-  const rlimit lower{limit, before.rlim_max};
-  setrlimit(resource, &lower);
-  std::string text;
+// A limit of this process, as long as it lives.
+class Limit {
+ public:
+  using Resource = decltype(RLIMIT_AS);
+
+  Limit(Resource resource, rlim_t limit) : resource_(resource) {
+    getrlimit(resource, &before_);
+    const rlimit lower{limit, before_.rlim_max};
+    setrlimit(resource, &lower);
+  }
+  ~Limit() { setrlimit(resource_, &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+  rlim_t current() const {
+    rlimit now{};
+    getrlimit(resource_, &now);
+    return now.rlim_cur;
+  }
+
+ private:
+  Resource resource_;
+  rlimit before_{};
+};
+
+std::string refusal(Limit::Resource resource, rlim_t limit, std::size_t size) {
+  const Limit lower(resource, limit);
   try {
     shm::Segment::create_resident(size);
   } catch (const Error& error) {
     REQUIRE(error.code() == ErrorCode::kSystem);
-    text = error.what();
+    return error.what();
   }
-  setrlimit(resource, &before);
-  return text;
+  return "";
 }
 
 // What sanitizers map does not fit any limit of addresses.
@@ -219,6 +254,10 @@ void limits_are_named() {
       std::string::npos);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const rlim_t limit = rlim_t{1} << 36;
+  if (Limit(RLIMIT_AS, limit).current() != limit) {  // QEMU's user emulation takes none
+    std::puts("left out: a limit of addresses is named (setrlimit ignores RLIMIT_AS here)");
+    return;
+  }
   REQUIRE(refusal(RLIMIT_AS, limit, std::size_t{1} << 37).find("ulimit -v: 68719476736 bytes") !=
           std::string::npos);
 #endif
@@ -229,14 +268,16 @@ void limits_are_named() {
 
 int main() {
   using namespace railgauge;
+  const bool reads_memory = kernel_reads_memory();
   for (int ranks : {1, 2, 3, 5, 8}) {
     for (Lies lies : {Lies::kRegistered, Lies::kElsewhere, Lies::kMixed}) {
-      for (bool cross_memory : {false, true}) every_collective(ranks, lies, cross_memory);
+      every_collective(ranks, lies, false);
+      if (reads_memory) every_collective(ranks, lies, true);
     }
   }
-  sizes_count();
+  if (reads_memory) sizes_count();
   registrations_come_and_go();
-  memory_that_cannot_be_read();
+  if (reads_memory) memory_that_cannot_be_read();
   std::string name = std::filesystem::temp_directory_path() / "railgauge-zero-copy-XXXXXX";
   const std::filesystem::path scratch = mkdtemp(name.data());
   cores_have_a_node(scratch / "nodes");
