@@ -26,7 +26,7 @@ class Meeting {
       : told_(ranks), arrived_(ranks), outsiders_(outsiders) {}
 
   std::vector<std::string> all_gather(int rank, const std::string& own) {
-    if (outsiders_ && own.starts_with("net ")) intrude(own);
+    if (outsiders_ && own.starts_with("net ")) intrude(rank, own);
     told_[rank] = own;
     arrived_.arrive_and_wait();
     std::vector<std::string> all = told_;
@@ -36,13 +36,15 @@ class Meeting {
   void leave() { arrived_.arrive_and_drop(); }
 
  private:
-  // One says nothing, one something else, one has another token.
-  void intrude(const std::string& offer) {
+  // One says nothing, one something else, one is the other of two ranks, with another token.
+  void intrude(int rank, const std::string& offer) {
     std::istringstream text(offer);
-    std::string net, host;
+    std::string net, host, name(28, '\0');
     int port = 0;
     text >> net >> host >> port;
-    for (const std::string said : {"", "GET / HTTP/1.1\r\n\r\n", "0123456789abcdef............"}) {
+    name[23] = static_cast<char>(1 - rank);
+    name[27] = static_cast<char>(rank);
+    for (const std::string& said : {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"), name}) {
       sockaddr_in there{};
       there.sin_family = AF_INET;
       there.sin_port = htons(static_cast<std::uint16_t>(port));
