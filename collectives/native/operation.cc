@@ -17,34 +17,34 @@ constexpr const char* kCollectiveNames[kOperations] = {
 constexpr const char* kRedopNames[kHostRedops] = {"sum", "prod", "min", "max",
                                                   "avg", "band", "bor", "bxor"};
 
+[[noreturn]] void refuse_operation(const Operation& o, const std::string& why) {
+  throw Error(ErrorCode::kInvalid, std::string(collective_name(o.collective)) + ": " + why);
+}
+
 void check_buffer(const Operation& o, const std::byte* buffer, std::size_t needed,
                   const char* what) {
-  const std::size_t element = o.element_bytes();
-  std::string why;
-  if (needed > 0 && buffer == nullptr) why = std::string("this rank needs a ") + what;
-  if (reinterpret_cast<std::uintptr_t>(buffer) % element != 0) {
-    why =
-        std::string(what) + " is not aligned to its " + std::to_string(element) + "-byte elements";
+  if (needed > 0 && buffer == nullptr) {
+    refuse_operation(o, std::string("this rank needs a ") + what);
   }
-  if (why.empty()) return;
-  throw Error(ErrorCode::kInvalid, std::string(collective_name(o.collective)) + ": " + why);
+  if (reinterpret_cast<std::uintptr_t>(buffer) % o.element_bytes() != 0) {
+    refuse_operation(o, std::string(what) + " is not aligned to its " +
+                            std::to_string(o.element_bytes()) + "-byte elements");
+  }
 }
 
 }  // namespace
 
 void check(const Operation& o, int rank, int ranks) {
-  const std::string name = collective_name(o.collective);
   if (o.root < 0 || o.root >= ranks) {
     throw Error(ErrorCode::kInvalid,
                 "root " + std::to_string(o.root) + ": ranks are 0 to " + std::to_string(ranks - 1));
   }
   if (o.reduces() && !reduces_by(o.dtype, o.op)) {
-    throw Error(ErrorCode::kInvalid,
-                name + ": " + redop_name(o.op) + " does not reduce " + dtype_name(o.dtype));
+    refuse_operation(o, std::string(redop_name(o.op)) + " does not reduce " + dtype_name(o.dtype));
   }
   const std::size_t element = o.element_bytes();
   if (o.count > std::numeric_limits<std::size_t>::max() / element / ranks) {
-    throw Error(ErrorCode::kInvalid, name + ": more elements than memory can hold");
+    refuse_operation(o, "more elements than memory can hold");
   }
   const Extent need = o.extent(rank, ranks);
   check_buffer(o, o.source, need.source, "source");
@@ -53,8 +53,7 @@ void check(const Operation& o, int rank, int ranks) {
                        o.source < o.destination + need.destination * element &&
                        o.destination < o.source + need.source * element;
   if (overlap && !(o.runs_in_place() && o.is_in_place(rank, ranks))) {
-    throw Error(ErrorCode::kInvalid,
-                name + ": source and destination overlap, but not as in place");
+    refuse_operation(o, "source and destination overlap, but not as in place");
   }
 }
 

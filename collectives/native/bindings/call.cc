@@ -118,7 +118,7 @@ void Call::run(Communicator& comm) {
       return comm.engine().all_to_all_v(source_.data(), to_, destination_.data(), from_,
                                         operation_.dtype);
     default:
-      return comm.run(operation_);
+      return comm.engine().run(operation_);  // which was checked when this was made
   }
 }
 

@@ -186,27 +186,20 @@ Fd open_socket(const SocketName& name, const std::string& told, const std::strin
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(to) + " offers no socket");
   }
   const SocketAddress there = address_of(host, port), here = address_of(address, 0);
-  for (;;) {
-    Fd fd(::socket(there.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd.open()) throw system_error("socket");
-    if (here.storage.ss_family == there.storage.ss_family &&
-        bind(fd.get(), here.get(), here.length) != 0) {
-      throw system_error("connecting from " + address);
-    }
-    const bool begun = connect(fd.get(), there.get(), there.length) == 0 || errno == EINPROGRESS;
-    if (begun && connects(fd, until) &&
-        send(fd.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting) {
-      return fd;
-    }
-    const bool refused = errno == ECONNREFUSED || errno == EAGAIN;  // too many at a time
-    if (!refused || SteadyClock::now() >= until) {
-      throw PeerLost("rank " + std::to_string(to) + " at " + host + " port " +
-                         std::to_string(port) + " cannot be reached from " + address + ": " +
-                         std::strerror(errno),
-                     to);
-    }
-    poll(nullptr, 0, static_cast<int>(kPause.count()));
+  Fd fd(::socket(there.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.open()) throw system_error("socket");
+  if (here.storage.ss_family == there.storage.ss_family &&
+      bind(fd.get(), here.get(), here.length) != 0) {
+    throw system_error("connecting from " + address);
   }
+  const bool begun = connect(fd.get(), there.get(), there.length) == 0 || errno == EINPROGRESS;
+  if (begun && connects(fd, until) &&
+      send(fd.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting) {
+    return fd;
+  }
+  throw PeerLost("rank " + std::to_string(to) + " at " + host + " port " + std::to_string(port) +
+                     " cannot be reached from " + address + ": " + std::strerror(errno),
+                 to);
 }
 
 std::string peer_address(const Fd& fd) {
