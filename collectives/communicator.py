@@ -10,7 +10,7 @@ from typing import Any
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
 from railgauge.collectives.collectives import Collectives, Operator
-from railgauge.collectives.connections import Connections, ring_steps
+from railgauge.collectives.connections import Connections, interfaces, ring_steps
 from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum, Redop
 from railgauge.collectives.ending import Ending
@@ -21,7 +21,6 @@ from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.operation_order import OperationOrder
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.point_to_point import PointToPoint
-from railgauge.collectives.rails import interfaces
 from railgauge.collectives.registered import RegisteredArrays
 from railgauge.collectives.subgroups import Part, Subgroups
 from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, TuningScope, choose, uses
@@ -105,7 +104,7 @@ class Communicator(Collectives, Divided, PointToPoint, HostMemory):
         choices = choose(setting, self._environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._network = network
-        self._connections = Connections(group, peers, network, fault)
+        self._connections = Connections(group, network, fault)
         self._registered = RegisteredArrays(self._connections)
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
@@ -362,5 +361,5 @@ class Communicator(Collectives, Divided, PointToPoint, HostMemory):
         if self._native.has_pairs:
             return
         before = set(self.ends)
-        self._native.connect_pairs(self._ending.connecting(lambda: self._connections.pairs(self.rings + self.trees)))
+        self._ending.connecting(lambda: self._native.connect_pairs(self._connections))
         self.tell_pairs({wire: end for wire, end in self.ends.items() if wire not in before})

@@ -10,9 +10,8 @@ from railgauge.collectives.connections import Connections
 from railgauge.collectives.cost.host_cost import has_segments
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.rails import Rails
 from railgauge.collectives.tuning import Choice, uses
-from railgauge.collectives.waiting import spin_s
+from railgauge.collectives.waiting import is_crowded
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
@@ -45,30 +44,23 @@ def host_engine(
     `everybody`: all processes that may share this one's cores. The second is the shared segment, if all ranks map it.
     """
     rings, nets, trees = channels
-    ring_channels = ending.connecting(lambda: connections.rings(rings, nets))
-    tree_channels = ending.connecting(lambda: connections.trees(trees, len(rings))) if trees else []
     hosts = sharing_memory(peers)
-    rails, after_trees = Rails(hosts, rings, nets), len(rings) + len(trees)  # first the pairs' channel
-    cube = across = segment = None
-    if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
-        cube = ending.connecting(lambda: connections.cube(hosts, after_trees + 1, rails))
-    if uses(choices, Algorithm.HIERARCHICAL):
-        across = ending.connecting(lambda: connections.across(hosts, after_trees + 2, rails))
-    if len(peers) > 1 and (has_segments([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
-        here = next(ranks for ranks in hosts if group.rank in ranks)
-        segment = ending.connecting(lambda: connections.shared_segment(here))
-    engine = native.Communicator(
-        group.rank,
-        group.world_size,
-        connections.doorbell,
-        ring_channels,
-        tree_channels,
-        segment,
-        hosts if len(hosts) > 1 else [],
-        cube,
-        across,
-        timeout_s=group.job.timeout_s,
-        spin_s=spin_s(peers[group.rank], everybody, sockets=any(wire.over_sockets for wire in connections.ends)),
-        stream_bytes=STREAM_BYTES,
+    across = uses(choices, Algorithm.HIERARCHICAL)
+    engine = ending.connecting(
+        lambda: native.Communicator(
+            group.rank,
+            group.world_size,
+            connections.doorbell,
+            connections,
+            hosts,
+            list(zip(rings, nets, strict=True)),
+            [(tree.parents, tree.up, tree.down) for tree in trees],
+            cube=uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING),
+            across=across,
+            segments=len(peers) > 1 and (across or has_segments([len(ranks) for ranks in hosts])),
+            timeout_s=group.job.timeout_s,
+            crowded=is_crowded(peers[group.rank], everybody),
+            stream_bytes=STREAM_BYTES,
+        )
     )
-    return engine, segment if len(hosts) == 1 else None  # registered memory is what all ranks map
+    return engine, connections.segment if len(hosts) == 1 else None  # registered memory is what all ranks map

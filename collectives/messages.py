@@ -11,12 +11,13 @@ from railgauge._native import collectives as native
 from railgauge.collectives.connections import Connections
 from railgauge.collectives.dtype import dtype_label
 from railgauge.collectives.ending import Ending
-from railgauge.collectives.waiting import spin_s
+from railgauge.collectives.waiting import is_crowded
 from railgauge.topo.errors import RunError, UsageError, WaitTimeoutError
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.group import Group
 from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import sharing_memory
 from railgauge.transports.standing import BlockedOn, Operation, Standing
 
 
@@ -61,7 +62,7 @@ class Messages:
         Errors are those of `Connector.connect`.
         """
         self._group = group
-        self._connections = Connections(group, peers, network, None)
+        self._connections = Connections(group, network, None)
         self._under_way: list[native.Transfer] = []
         """With their arrays; those that are done go with the next one."""
         self._changing = threading.Lock()
@@ -69,15 +70,15 @@ class Messages:
         self.ending = Ending(group, weakref.proxy(self))  # what refers to itself outlives its last user
         self.watch = Watch(self.standing, self._connections.abort)
         group.job.attend(self.watch)
-        pairs = self.ending.connecting(lambda: self._connections.pairs(0))
-        self._engine = native.Messages(
-            group.rank,
-            pairs,
-            self._connections.doorbell,
-            timeout_s=group.job.timeout_s,
-            spin_s=spin_s(
-                peers[group.rank], everybody, sockets=any(one.over_sockets for one in self._connections.ends)
-            ),
+        self._engine = self.ending.connecting(
+            lambda: native.Messages(
+                group.rank,
+                sharing_memory(peers),
+                self._connections,
+                self._connections.doorbell,
+                timeout_s=group.job.timeout_s,
+                crowded=is_crowded(peers[group.rank], everybody),
+            )
         )
 
     def start(self, array: Any, peer: int | None, tag: int, *, sends: bool) -> MessageWork:

@@ -36,7 +36,7 @@ ALGORITHMS = (
     Algorithm.RECURSIVE_HALVING,
     Algorithm.HIERARCHICAL,
 )
-"""In the order of the native engine's numbers (collectives/native/communicator.h)."""
+"""In the order of the native engine's numbers (collectives/native/host_engine.h)."""
 RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
 """The same, and the one that replaces them if the arrays allow it (zero_copy.py)."""
 PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)

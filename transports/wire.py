@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unidirectional connections of a plan: between which ranks, on which channel, over which transport."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,6 +10,9 @@ from railgauge.transports.select import NET_IB, NET_SOCKET, transport_name, why_
 
 Nets: TypeAlias = list[int] | None
 """The route of a step: the devices [out, in] of its two ends in the job's network; None through shared memory."""
+
+Step: TypeAlias = tuple[int, int, int, Sequence[int] | None]
+"""A channel, the ranks that it connects on it, from and to, and the route."""
 
 ANY_DEVICE: Nets = [0, 0]
 """If no plan names devices, the first ones are used where shared memory is not possible."""
@@ -47,7 +51,7 @@ class Wire:
         return self.devices is not None and self.network == NET_IB
 
 
-def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
+def wire(channel: int, source: int, target: int, nets: Sequence[int] | None) -> Wire:
     """A wire from the form in which plans give routes."""
     return Wire(channel, source, target, None if nets is None else (nets[0], nets[1]))
 
@@ -55,21 +59,3 @@ def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
 def unplanned_step(a: Peer, b: Peer) -> Nets:
     """The route of a step that is not in a plan."""
     return None if why_not_shm(a, b) is None else ANY_DEVICE
-
-
-def ring_wires(channel: int, ring: list[int], nets: list[Nets]) -> list[Wire]:
-    """The steps of a ring, ranks in ring order; none for a ring of one."""
-    if len(ring) == 1:
-        return []
-    following = [*ring[1:], ring[0]]
-    return [wire(channel, *step) for step in zip(ring, following, nets, strict=True)]
-
-
-def tree_wires(channel: int, parents: list[int], up: list[Nets], down: list[Nets]) -> list[Wire]:
-    """The steps of a tree, to and from each rank's parent (-1: it is the root)."""
-    pairs = [(rank, parent) for rank, parent in enumerate(parents) if parent >= 0]
-    return [
-        each
-        for rank, parent in pairs
-        for each in (wire(channel, rank, parent, up[rank]), wire(channel, parent, rank, down[rank]))
-    ]

@@ -11,7 +11,7 @@ from railgauge.collectives.connections import Connections
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Way
-from railgauge.collectives.waiting import spin_s
+from railgauge.collectives.waiting import is_crowded
 from railgauge.transports.bootstrap import Bootstrap, Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -22,7 +22,7 @@ from railgauge.transports.wire import Wire
 
 
 class Traffic(enum.IntEnum):
-    """What a rank does in a timed exchange (collectives/native/communicator.h)."""
+    """What a rank does in a timed exchange (collectives/native/host_engine.h)."""
 
     SEND = 0
     RECEIVE = 1
@@ -50,29 +50,23 @@ class PairConnections:
             RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface does not exist.
         """
         self._job = job
-        self._connections = made = Connections(job, peers, network if way.transport == NET_IB else SOCKETS, fault)
+        self._connections = made = Connections(job, network if way.transport == NET_IB else SOCKETS, fault)
         self._ending = Ending(job, made)
         self._watch = Watch(made.standing, made.abort)
         job.attend(self._watch)
-        steps = [(*ends, way.step(*ends)) for a, b in pairs for ends in ((a, b), (b, a))]
-        connected = self._ending.connecting(lambda: made.joined(channel, steps))
-        sockets = any(wire.over_sockets for wire in made.ends)
+        steps = [(channel, *ends, way.step(*ends)) for a, b in pairs for ends in ((a, b), (b, a))]
         at_work = [peers[rank] for pair in pairs for rank in pair]
-        self._native = native.Communicator(
-            job.rank,
-            job.world_size,
-            made.doorbell,
-            rings=[],
-            trees=[],
-            segment=None,
-            hosts=[],
-            cube=None,
-            across=None,
-            timeout_s=job.timeout_s,
-            spin_s=spin_s(peers[job.rank], at_work, sockets=sockets),
-            stream_bytes=0,
+        self._native = self._ending.connecting(
+            lambda: native.Communicator.of_pairs(
+                job.rank,
+                job.world_size,
+                made.doorbell,
+                made,
+                steps,
+                timeout_s=job.timeout_s,
+                crowded=is_crowded(peers[job.rank], at_work),
+            )
         )
-        self._native.connect_pairs(connected)
         made.engine = self._native
 
     def seconds(

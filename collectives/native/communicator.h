@@ -1,147 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's end of a communicator: its connections, and the operations over them.
+// Collectives between the host memory of several processes, for C++ programs. Installed as
+// <railgauge/communicator.h>; docs/guide/cpp.md shows how to use it.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "collectives/native/algorithm.h"
-#include "collectives/native/channel.h"
-#include "collectives/native/cube.h"
-#include "collectives/native/direct.h"
-#include "collectives/native/executor.h"
-#include "collectives/native/hierarchical.h"
-#include "collectives/native/operation.h"
-#include "collectives/native/pairs.h"
-#include "collectives/native/primitives.h"
-#include "collectives/native/recorder.h"
-#include "collectives/native/reduction.h"
-#include "collectives/native/zero_copy.h"
-#include "transports/native/doorbell.h"
-#include "transports/native/shm/shared_segment.h"
-#include "transports/native/waiting.h"
+#include "operation.h"  // beside this file where it is installed
 
 namespace railgauge {
 
-// How operations of up to `up_to_bytes` are run.
-struct AlgorithmChoice {
-  std::size_t up_to_bytes;
-  Algorithm algorithm;
-  int channels;  // of a ring or tree, at most as many as there are
-  Protocol protocol = Protocol::kSimple;
-};
+class HostEngine;
+class Rendezvous;
 
-// What a rank does in a timed exchange with another one. The numbers are part of the Python binding
-// (collectives/link/pair_connection.py).
-enum class ExchangeRole : int {
-  kSend,  // message after message; the other one receives
-  kReceive,
-  kBoth,  // at once; the other one too
-  kAsk,   // sends a message and receives one; the other one answers
-  kAnswer,
-};
-inline constexpr int kTraffics = 5;
-
-// A rank's connections; a missing part cannot be chosen.
-struct RankConnections {
-  std::vector<RingChannel> rings;
-  std::vector<TreeChannel> trees;
-  std::shared_ptr<shm::SharedSegment> segment;  // of this host's ranks
-  Hosts hosts;                                  // empty where all ranks are on one
-  Cube cube;                                    // of all ranks
-  Cube across;                                  // of the ranks of this position, one of each host
-  std::vector<Pair> pairs;
-};
-
+// One rank's end of a communicator: made by all ranks together, which then call the same operations
+// in the same order. An operation returns when this rank's part of it is done. One thread at a time
+// may run collectives; any may send, receive and abort.
+//
+// What fails throws Error (<railgauge/error.h>). kInvalid: an argument is wrong, and nothing has
+// happened. After any other code the communicator can only be destroyed. A lost rank of another
+// host is found at once (PeerLost), one of this host when nothing has moved for the timeout.
 class Communicator {
  public:
   struct Options {
-    Waiting::Policy waiting;
-    std::size_t stream_bytes;  // results this large, out of place, bypass the caches
+    // How long an operation may wait without any progress.
+    std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+    // This host's IP address in the network that joins the hosts. Needed with ranks on several.
+    std::string address = {};
+    // false: ranks of one host use the network as well.
+    bool share_memory = true;
+    // Connect every rank with every other one for send() and recv().
+    bool point_to_point = false;
   };
+  // The rings over which large data goes, each all ranks in ring order, as `railgauge graph search`
+  // finds them ("ranks"); without any, one ring, host by host.
+  using Rings = std::vector<std::vector<int>>;
 
-  Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, RankConnections wiring,
-               Options options);
+  // Rank `rank` of `ranks`. The rendezvous has to last as long as the communicator.
+  Communicator(Rendezvous& rendezvous, int rank, int ranks, const Options& options,
+               const Rings& rings = {});
+  Communicator(Rendezvous& rendezvous, int rank, int ranks)
+      : Communicator(rendezvous, rank, ranks, Options()) {}
+  // For a program that makes the connections itself, as the Python bindings do.
+  explicit Communicator(std::unique_ptr<HostEngine> engine);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  int rank() const;
+  int ranks() const;
 
-  // Sets how a collective is run, by size: the first choice that covers the size, else the last.
-  // Throws Error(kInvalid) for algorithms that are not connected.
-  void choose(Collective collective, std::vector<AlgorithmChoice> choices);
-  // Sets from which sizes it is checked whether it can run on the arrays in place.
-  void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
-    zero_copy_[static_cast<int>(collective)] = sizes;
+  // `count` is in elements, as NCCL counts them: those of the whole array of all_reduce, broadcast
+  // and reduce, else those that one rank has for one other. Source and destination are the same
+  // array, or the smaller one is this rank's part of the larger one, or they do not overlap; those
+  // of all_to_all do not overlap.
+  void all_reduce(const void* source, void* destination, std::size_t count, Dtype dtype,
+                  Redop op = Redop::kSum) {
+    run(Collective::kAllReduce, source, destination, count, dtype, op, 0);
   }
-  void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
-  bool has_pairs() const { return !wiring_.pairs.empty(); }
-
-  // Runs it to its end; any thread may call Doorbell::abort() meanwhile. Throws Error; after that
-  // the communicator is unusable.
+  void reduce_scatter(const void* source, void* destination, std::size_t count, Dtype dtype,
+                      Redop op = Redop::kSum) {
+    run(Collective::kReduceScatter, source, destination, count, dtype, op, 0);
+  }
+  void all_gather(const void* source, void* destination, std::size_t count, Dtype dtype) {
+    run(Collective::kAllGather, source, destination, count, dtype, Redop::kSum, 0);
+  }
+  void all_to_all(const void* source, void* destination, std::size_t count, Dtype dtype) {
+    run(Collective::kAllToAll, source, destination, count, dtype, Redop::kSum, 0);
+  }
+  // The source is the root's alone.
+  void broadcast(const void* source, void* destination, std::size_t count, Dtype dtype, int root) {
+    run(Collective::kBroadcast, source, destination, count, dtype, Redop::kSum, root);
+  }
+  // The destination is the root's alone.
+  void reduce(const void* source, void* destination, std::size_t count, Dtype dtype, Redop op,
+              int root) {
+    run(Collective::kReduce, source, destination, count, dtype, op, root);
+  }
+  // Any of them, and gather, scatter and the shift to the next rank.
   void run(const Operation& operation);
   // Returns when every rank is in it.
   void barrier();
-  // All-to-all with parts of any length, over pairs.
-  void all_to_all_v(const std::byte* source, const std::vector<Part>& to, std::byte* destination,
-                    const std::vector<Part>& from, Dtype dtype);
 
-  // Messages of `bytes` over the pair with one other rank, which calls this at the same time with
-  // the counterpart: `ahead`, and then `times` timed ones. Returns the seconds of one of the
-  // latter, including the answer; from when both ranks were ready (if some went first) until all
-  // had arrived.
-  double time_pair(int peer, ExchangeRole traffic, const std::byte* source, std::byte* destination,
-                   std::size_t bytes, int ahead, int times);
+  // A send or receive under way, which uses its memory until wait() has returned or thrown.
+  class Request;
+  static constexpr int kAnyRank = -1;
+  // A message goes to the receive of the same rank and tag that was started first.
+  Request send(const void* data, std::size_t count, Dtype dtype, int to, std::uint32_t tag = 0);
+  Request recv(void* data, std::size_t count, Dtype dtype, int from, std::uint32_t tag = 0);
 
-  // Whether an operation has started and not ended: it is running, or it failed and no rank can
-  // continue.
-  bool is_amid() const { return amid_; }
+  // Ends this rank's operations, which throw kAborted from now on. The other ranks wait for this
+  // one until their timeout. From any thread.
+  void abort();
 
-  // How an operation is run, with the channels that it uses.
-  AlgorithmChoice choice(const Operation& operation) const;
-
-  // For other threads: the last operations, the last of which may be running, and what it waits
-  // for.
-  const Recorder& recorder() const { return recorder_; }
-  BlockedOn blocked_on() const { return waiting_.blocked_on(); }
+  // For the Python bindings: measurements and records.
+  HostEngine& engine();
+  const HostEngine& engine() const;
 
  private:
-  struct Share;
-  AlgorithmChoice how_to_run(const Operation& operation) const;
-  Subject begin(const Operation& operation, const AlgorithmChoice& choice);
-  void run_by(const AlgorithmChoice& choice, const Operation& operation, const Subject& subject);
-  void end();
-  void run_alone(const Operation& operation);
-  void run_direct(const Operation& operation, const AlgorithmChoice& choice,
-                  const Subject& subject);
-  void run_channels(const Operation& operation, const AlgorithmChoice& choice,
-                    const Subject& subject);
-  void run_recursive(const Operation& operation, bool doubling, const Subject& subject);
-  void run_hierarchical(const Operation& operation, const Subject& subject);
-  void run_pairs(const Operation& operation, const Subject& subject);
-  void exchange_parts(const Operation& operation, const std::vector<Part>& to,
-                      const std::vector<Part>& from, const Subject& subject);
-  Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
-                 const Share& share) const;
-  bool run_zero_copy(const Operation& operation, const Subject& subject);
-  bool streams(const Operation& operation, std::size_t from_bytes) const;
-  bool connected(Collective collective, Algorithm algorithm) const;
-  bool has_hierarchy(Collective collective) const;
-  // The channel number after all rings and trees: pairs, then cubes.
-  std::size_t channel_after_trees(std::size_t number) const {
-    return wiring_.rings.size() + wiring_.trees.size() + number;
+  struct Parts;
+  void run(Collective collective, const void* source, void* destination, std::size_t count,
+           Dtype dtype, Redop op, int root) {
+    run({collective, static_cast<const std::byte*>(source), static_cast<std::byte*>(destination),
+         count, dtype, op, root});
   }
 
-  int rank_, ranks_;
-  RankConnections wiring_;
-  Options options_;
-  Waiting waiting_;
-  std::vector<AlgorithmChoice> choices_[kCollectives];
-  ZeroCopySizes zero_copy_[kCollectives];
-  Recorder recorder_;
-  std::vector<std::byte> scratch_;
-  std::uint64_t history_ = 0;  // of all operations so far
-  bool amid_ = false;
+  std::unique_ptr<Parts> parts_;
+};
+
+class Communicator::Request {
+ public:
+  // Returns when it is done: a receive's data is there, a send's memory may be used again. Throws
+  // Error.
+  void wait();
+  bool done() const;
+  // Of a receive that is done: whose message it took.
+  int source() const;
+
+ private:
+  friend class Communicator;
+  struct Started;
+  explicit Request(std::shared_ptr<Started> started) : started_(std::move(started)) {}
+
+  std::shared_ptr<Started> started_;
 };
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and reduction operators.
+// Element types and reduction operators. Installed as <railgauge/dtype.h>.
 // The numbers are part of the Python binding (collectives/dtype.py lists the same names in this
 // order), so new ones go to the end.
 #pragma once

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/operation.h"
 
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "transports/native/error.h"
+
 namespace railgauge {
 
 namespace {
@@ -11,7 +17,45 @@ constexpr const char* kCollectiveNames[kOperations] = {
 constexpr const char* kRedopNames[kHostRedops] = {"sum", "prod", "min", "max",
                                                   "avg", "band", "bor", "bxor"};
 
+[[noreturn]] void refuse_operation(const Operation& o, const std::string& why) {
+  throw Error(ErrorCode::kInvalid, std::string(collective_name(o.collective)) + ": " + why);
+}
+
+void check_buffer(const Operation& o, const std::byte* buffer, std::size_t needed,
+                  const char* what) {
+  if (needed > 0 && buffer == nullptr) {
+    refuse_operation(o, std::string("this rank needs a ") + what);
+  }
+  if (reinterpret_cast<std::uintptr_t>(buffer) % o.element_bytes() != 0) {
+    refuse_operation(o, std::string(what) + " is not aligned to its " +
+                            std::to_string(o.element_bytes()) + "-byte elements");
+  }
+}
+
 }  // namespace
+
+void check(const Operation& o, int rank, int ranks) {
+  if (o.root < 0 || o.root >= ranks) {
+    throw Error(ErrorCode::kInvalid,
+                "root " + std::to_string(o.root) + ": ranks are 0 to " + std::to_string(ranks - 1));
+  }
+  if (o.reduces() && !reduces_by(o.dtype, o.op)) {
+    refuse_operation(o, std::string(redop_name(o.op)) + " does not reduce " + dtype_name(o.dtype));
+  }
+  const std::size_t element = o.element_bytes();
+  if (o.count > std::numeric_limits<std::size_t>::max() / element / ranks) {
+    refuse_operation(o, "more elements than memory can hold");
+  }
+  const Extent need = o.extent(rank, ranks);
+  check_buffer(o, o.source, need.source, "source");
+  check_buffer(o, o.destination, need.destination, "destination");
+  const bool overlap = need.source > 0 && need.destination > 0 &&
+                       o.source < o.destination + need.destination * element &&
+                       o.destination < o.source + need.source * element;
+  if (overlap && !(o.runs_in_place() && o.is_in_place(rank, ranks))) {
+    refuse_operation(o, "source and destination overlap, but not as in place");
+  }
+}
 
 const char* collective_name(Collective collective) {
   return kCollectiveNames[static_cast<int>(collective)];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One collective as a rank was asked to run it. The numbers are part of the Python binding
-// (collectives/operation.py lists the same names in this order).
+// One collective as a rank was asked to run it. Installed as <railgauge/operation.h>. The numbers
+// are part of the Python binding (collectives/operation.py lists the same names in this order).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/native/dtype.h"
+#include "dtype.h"  // beside this file where it is installed
 
 namespace railgauge {
 
@@ -23,7 +23,7 @@ enum class Collective : int {
   kAllToAllV,  // parts of any length
   kBarrier,
 };
-inline constexpr int kCollectives = 9;  // of Communicator::run()
+inline constexpr int kCollectives = 9;  // of HostEngine::run()
 inline constexpr int kOperations = 11;
 
 // How many elements a rank's buffers hold, and where in the other one each lies in place. A rank
@@ -62,6 +62,11 @@ struct Operation {
   // The size used for tuning, as nccl-tests counts it: all that a rank sends or receives.
   std::size_t bytes(int ranks) const;
 };
+
+// Throws Error(kInvalid) if this rank cannot run it: the root is no rank, the operator does not
+// reduce the type, a buffer is missing or not aligned to its elements, or they overlap other than
+// in place.
+void check(const Operation& operation, int rank, int ranks);
 
 const char* collective_name(Collective collective);
 const char* redop_name(Redop op);

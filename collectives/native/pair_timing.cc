@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timed messages between two ranks. The clock runs in here, so that the overhead of a call does not
 // hide short messages.
-#include "collectives/native/communicator.h"
+#include "collectives/native/host_engine.h"
 #include "transports/native/error.h"
 
 namespace railgauge {
@@ -62,8 +62,8 @@ class TimedPair {
 
 }  // namespace
 
-double Communicator::time_pair(int peer, ExchangeRole traffic, const std::byte* source,
-                               std::byte* destination, std::size_t bytes, int ahead, int times) {
+double HostEngine::time_pair(int peer, ExchangeRole traffic, const std::byte* source,
+                             std::byte* destination, std::size_t bytes, int ahead, int times) {
   if (peer < 0 || peer >= static_cast<int>(wiring_.pairs.size()) || !wiring_.pairs[peer].to) {
     throw Error(ErrorCode::kInvalid, "this rank has no connection with that one");
   }

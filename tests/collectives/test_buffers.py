@@ -269,16 +269,17 @@ def test_none_is_refused_where_the_rank_needs_an_array():
 def test_raw_buffers_have_to_hold_what_the_count_says_and_be_aligned():
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
-        memory = memoryview(np.zeros(32, np.uint8))
-        misfit, number = (
-            "shorter than count, or does not begin at a multiple",
-            "expected a collective, a count and a Dtype",
+        memory, other = memoryview(np.zeros(32, np.uint8)), memoryview(bytearray(32))
+        cases = (
+            (memory, 5, "shorter than count"),
+            (memory[1:], 2, "alltoall: source is not aligned to its 4-byte elements"),
+            (memory, 2**61, "alltoall: more elements than memory can hold"),
+            (memory, 2**63, "expected a collective, a count and a Dtype"),
         )
-        cases = ((memory, 5, misfit), (memory[1:], 2, misfit), (memory, 2**61, misfit), (memory, 2**63, number))
         for buffer, count, told in cases:
             with pytest.raises(UsageError, match=told):
-                comm.repeat(Collective.ALL_TO_ALL, buffer, memory, count, Dtype.FLOAT)
-        comm.repeat(Collective.ALL_TO_ALL, memory, memoryview(bytearray(32)), 4, Dtype.FLOAT)
+                comm.repeat(Collective.ALL_TO_ALL, buffer, other, count, Dtype.FLOAT)
+        comm.repeat(Collective.ALL_TO_ALL, memory, other, 4, Dtype.FLOAT)
 
     assert on_ranks(2, body) == [None, None]
 
@@ -354,11 +355,16 @@ def test_every_view_is_taken_just_when_it_is_contiguous(shape, data):
         assert "not C-contiguous" in refusal(lambda: looked_at(view))
 
 
+class Made:
+    """A connector of a single rank, which has nobody to connect to."""
+
+    def connect(self, _steps):
+        return []
+
+
 def looked_at(value):
     """Have the engine look at an array, and do nothing with it."""
-    engine = collectives.Communicator(
-        0, 1, transports.Doorbell(), [], [], None, [], None, None, timeout_s=1, spin_s=0, stream_bytes=1
-    )
+    engine = collectives.Communicator.of_pairs(0, 1, transports.Doorbell(), Made(), [], timeout_s=1, crowded=False)
     return engine.prepare(0, value, value, 0, 0)
 
 

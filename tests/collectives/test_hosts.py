@@ -11,7 +11,6 @@ from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.cost.host_cost import BY_DOUBLING, BY_HALVING, OF_EQUAL_HOSTS
 from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.collectives.rails import Rails
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.select import why_not_shm
 
@@ -113,15 +112,3 @@ def test_memory_of_the_communicator_is_a_ranks_own_between_hosts():
         return type(comm.memory(8).obj), comm.all_reduce(data).tolist() == [6] * 1000
 
     assert on_ranks(4, body) == [(bytearray, True)] * 4
-
-
-def test_ranks_of_one_position_go_by_one_rail():
-    """Two rings, which leave and enter the hosts by other interfaces; the third position shares the first one."""
-    hosts = [[0, 1, 2], [3, 4, 5]]
-    rings = [[0, 1, 2, 3, 4, 5], [2, 1, 0, 5, 4, 3]]
-    nets = [[None, None, [0, 1], None, None, [2, 3]], [None, None, [4, 5], None, None, [6, 7]]]
-    rails = Rails(hosts, rings, nets)
-    assert [rails.step(rank, rank + 3) for rank in range(3)] == [[0, 1], [4, 5], [0, 1]]
-    assert [rails.step(rank + 3, rank) for rank in range(3)] == [[2, 3], [6, 7], [2, 3]]
-    assert rails.step(0, 2) is None
-    assert rails.step(0, 4) == [0, 1]

@@ -76,7 +76,7 @@ def test_an_interface_that_is_missing_on_one_rank_ends_the_splitting_of_all(monk
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [order], nets("NET/Socket", [order]))
         if bootstrap.rank == 1:
-            monkeypatch.setattr(Connections, "rings", broken(Connections.rings, bootstrap.world_rank))
+            monkeypatch.setattr(Connections, "connect", broken(Connections.connect, bootstrap.world_rank))
         bootstrap.barrier()
         with pytest.raises((UnavailableError, RunError), match="no interface here"):
             comm.split(0)
@@ -86,10 +86,10 @@ def test_an_interface_that_is_missing_on_one_rank_ends_the_splitting_of_all(monk
 
 
 def broken(connect, rank):
-    def instead(self, rings, nets):
-        if self._members[self._rank] == rank:
+    def instead(self, steps):
+        if self._group.world_rank == rank:
             raise UnavailableError("no interface here")
-        return connect(self, rings, nets)
+        return connect(self, steps)
 
     return instead
 

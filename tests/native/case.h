@@ -84,7 +84,7 @@ struct Case {
     return scatters ? rank * count : 0;
   }
 
-  void run(Communicator& comm, bool in_place) const {
+  void run(HostEngine& comm, bool in_place) const {
     const std::size_t behind = 16;
     Values input(input_count());
     Values output(in_place ? std::max(input_at() + input_count(), output_at() + output_count())
@@ -94,7 +94,7 @@ struct Case {
   }
 
   // On the caller's memory; in place the input lies within the output, else apart.
-  void run(Communicator& comm, bool in_place, std::int32_t* input, std::int32_t* output,
+  void run(HostEngine& comm, bool in_place, std::int32_t* input, std::int32_t* output,
            std::size_t output_size) const {
     std::fill_n(output, output_size, kUntouched);
     for (std::size_t i = 0; i < input_count(); ++i) input[i] = given(rank, i);

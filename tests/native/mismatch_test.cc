@@ -16,7 +16,7 @@ Operation rooted(Collective collective, int root, std::size_t count = kCount) {
 
 // What each rank is told when it runs what `body` says; empty: nothing.
 std::vector<std::string> told(World& world, const std::function<Algorithm(int)>& algorithm,
-                              const std::function<void(Communicator&, int)>& body) {
+                              const std::function<void(HostEngine&, int)>& body) {
   std::vector<std::string> errors(world.ranks());
   on_every_rank(world.ranks(), [&](int rank) {
     auto comm = world.communicator(rank, algorithm(rank));
@@ -38,7 +38,7 @@ void require_named(const std::vector<std::string>& errors, const std::string& wo
   REQUIRE(!"nobody was told");
 }
 
-void run(Communicator& comm, Operation operation) {
+void run(HostEngine& comm, Operation operation) {
   std::vector<std::int32_t> in(kCount * comm.ranks(), 1), out(kCount * comm.ranks());
   operation.source = reinterpret_cast<const std::byte*>(in.data());
   operation.destination = reinterpret_cast<std::byte*>(out.data());
@@ -53,7 +53,7 @@ void shows_later(int ranks, Algorithm algorithm, const std::function<Operation(i
   world.add_boards(1024);
   const auto errors = told(
       world, [&](int) { return algorithm; },
-      [&](Communicator& comm, int rank) {
+      [&](HostEngine& comm, int rank) {
         run(comm, of_rank(rank));
         run(comm, kSum);
       });
@@ -65,7 +65,7 @@ void different_algorithms_are_named() {
   world.add_boards(1024);
   const auto errors = told(
       world, [](int rank) { return rank ? Algorithm::kTwoShot : Algorithm::kOneShot; },
-      [](Communicator& comm, int) { run(comm, kSum); });
+      [](HostEngine& comm, int) { run(comm, kSum); });
   require_named(errors, "runs all_reduce #1 of 8 int32, sum by ");
   require_named(errors, "this rank by ");
 }
@@ -75,7 +75,7 @@ void a_barrier_is_no_all_reduce() {
   world.add_boards(1024);
   const auto errors = told(
       world, [](int) { return Algorithm::kOneShot; },
-      [](Communicator& comm, int rank) {
+      [](HostEngine& comm, int rank) {
         std::byte one{};
         rank ? comm.barrier()
              : comm.run({Collective::kAllReduce, &one, &one, 1, Dtype::kUint8, Redop::kMax, 0});
@@ -90,7 +90,7 @@ void a_part_that_nobody_expects_is_named(Transport transport) {
   world.add_pairs();
   const auto errors = told(
       world, [](int) { return Algorithm::kPairs; },
-      [](Communicator& comm, int rank) {
+      [](HostEngine& comm, int rank) {
         std::vector<std::int32_t> in(kCount), out(kCount);
         const std::vector<Part> none(2, Part{0, 0});
         const std::vector<Part> to = rank ? none : std::vector<Part>{{0, 0}, {0, 5}};

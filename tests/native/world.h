@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "collectives/native/communicator.h"
+#include "collectives/native/host_engine.h"
 #include "collectives/native/pattern.h"
 #include "tests/native/require.h"
 #include "transports/native/error.h"
@@ -109,10 +109,10 @@ class World {
   }
 
   // This rank's communicator, which runs every collective by `algorithm`.
-  std::unique_ptr<Communicator> communicator(int rank, Algorithm algorithm,
-                                             std::chrono::nanoseconds timeout = 20s) {
-    auto comm = std::make_unique<Communicator>(rank, ranks(), doorbells[rank], wirings[rank],
-                                               Communicator::Options{{timeout, 5us}, 4096});
+  std::unique_ptr<HostEngine> communicator(int rank, Algorithm algorithm,
+                                           std::chrono::nanoseconds timeout = 20s) {
+    auto comm = std::make_unique<HostEngine>(rank, ranks(), doorbells[rank], wirings[rank],
+                                             HostEngine::Options{{timeout, 5us}, 4096});
     for (int collective = 0; collective < kCollectives; ++collective) {
       try {
         comm->choose(static_cast<Collective>(collective), {{0, algorithm, 1 << 10, protocol}});

@@ -69,21 +69,43 @@ def connected(rank, timeout_s, interfaces):
             connect(names, tuple(address), own, SECRET, deadline=deadline, timeout_s=timeout_s)
             for names, address, own in zip(outgoing, there, interfaces, strict=True)
         ]
-    rings = []
+    ends = {}
     for rail, (socks, shape) in enumerate(zip(opened, shapes, strict=True)):
 
         def end(kind, some, rail=rail, shape=shape):
             where, fds = peer_name(some[0]), [sock.detach() for sock in some]
             return kind(proxy, fds, shape.threads, 1 - rank, where, f"NET/Socket/{rail}", SLOTS, SLOT_BYTES)
 
-        receiver = end(transports.SocketReceiver, listener.taken(incoming[rail]))
-        rings.append(collectives.RingChannel(rank, [0, 1], end(transports.SocketSender, socks), receiver))
+        ends[rail, 1 - rank] = end(transports.SocketReceiver, listener.taken(incoming[rail]))
+        ends[rail, rank] = end(transports.SocketSender, socks)
     listener.close()
     comm = collectives.Communicator(
-        rank, 2, doorbell, rings, [], None, [], None, None, timeout_s=timeout_s, spin_s=5e-5, stream_bytes=1 << 60
+        rank,
+        2,
+        doorbell,
+        Made(ends),
+        [[0], [1]],
+        [([0, 1], [(rail, rail)] * 2) for rail in range(len(opened))],
+        [],
+        cube=False,
+        across=False,
+        segments=False,
+        timeout_s=timeout_s,
+        crowded=False,
+        stream_bytes=1 << 60,
     )
-    comm.choose(ALL_REDUCE, [(1 << 60, RING, len(rings), SIMPLE)])
+    comm.choose(ALL_REDUCE, [(1 << 60, RING, len(opened), SIMPLE)])
     return comm, proxy
+
+
+class Made:
+    """Connections that were made before, by channel and sending rank."""
+
+    def __init__(self, ends):
+        self._ends = ends
+
+    def connect(self, steps):
+        return [self._ends[channel, source] for channel, source, _, _ in steps]
 
 
 def all_reduce(comm, rank, count, number):

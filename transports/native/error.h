@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one native exception and its codes. Bindings turn each code into an error of Python's tree
-// (transports/native/bindings/errors.cc).
+// The one native exception and its codes. Installed as <railgauge/error.h>. Bindings turn each code
+// into an error of Python's tree (transports/native/bindings/errors.cc).
 #pragma once
 
 #include <cerrno>

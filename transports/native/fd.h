@@ -18,6 +18,8 @@ class Fd {
 
   int get() const { return number_; }
   bool open() const { return number_ >= 0; }
+  // Gives it up; -1: there is none.
+  int release() { return std::exchange(number_, -1); }
   void reset() {
     if (number_ >= 0) ::close(number_);
     number_ = -1;

@@ -8,6 +8,7 @@
 
 #include "collectives/native/bindings/array.h"
 #include "collectives/native/communicator.h"
+#include "collectives/native/pairs.h"
 
 namespace railgauge {
 

@@ -11,11 +11,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <limits>
+#include <memory>
 
 #include "collectives/native/bindings/array.h"
 #include "collectives/native/bindings/call.h"
+#include "collectives/native/bindings/python_connector.h"
 #include "collectives/native/bindings/waiting_policy.h"
+#include "collectives/native/host_engine.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -34,20 +36,12 @@ Dtype dtype_from(int number) {
   return static_cast<Dtype>(number);
 }
 
-// Whether a buffer begins at an element, and holds as many as are needed.
-template <class Buffer>
-bool holds(const Buffer& buffer, std::size_t count, std::size_t element) {
-  return reinterpret_cast<std::uintptr_t>(buffer.data()) % element == 0 &&
-         buffer.nbytes() / element >= count;
-}
-
 // Runs an operation `ahead` times and then `times` times; returns the seconds that one of the
 // latter took.
 double run(Communicator& self, int collective, const Input& source, const Output& destination,
            std::size_t count, int dtype, int op, int root, int ahead, int times) {
-  if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops || root < 0 ||
-      root >= self.ranks()) {
-    throw Error(ErrorCode::kInvalid, "unknown collective or operator, or invalid root");
+  if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops) {
+    throw Error(ErrorCode::kInvalid, "unknown collective or operator");
   }
   const Operation operation{static_cast<Collective>(collective),
                             static_cast<const std::byte*>(source.data()),
@@ -56,13 +50,12 @@ double run(Communicator& self, int collective, const Input& source, const Output
                             dtype_from(dtype),
                             static_cast<Redop>(op),
                             root};
+  check(operation, self.rank(), self.ranks());
   const std::size_t element = operation.element_bytes();
   const Extent need = operation.extent(self.rank(), self.ranks());
-  if (count > std::numeric_limits<std::size_t>::max() / element / self.ranks() ||
-      !holds(source, need.source, element) || !holds(destination, need.destination, element)) {
-    throw Error(ErrorCode::kInvalid,
-                "a buffer is shorter than count, or does not begin at a multiple of the "
-                "element's size");
+  if (source.nbytes() / element < need.source ||
+      destination.nbytes() / element < need.destination) {
+    throw Error(ErrorCode::kInvalid, "a buffer is shorter than count");
   }
   nb::gil_scoped_release release;
   for (int i = 0; i < ahead; ++i) self.run(operation);
@@ -78,9 +71,9 @@ double time_pair(Communicator& self, int peer, int traffic, const Input& source,
     throw Error(ErrorCode::kInvalid, "unknown traffic, or a buffer is shorter than a message");
   }
   nb::gil_scoped_release release;
-  return self.time_pair(peer, static_cast<ExchangeRole>(traffic),
-                        static_cast<const std::byte*>(source.data()),
-                        static_cast<std::byte*>(destination.data()), bytes, ahead, times);
+  return self.engine().time_pair(peer, static_cast<ExchangeRole>(traffic),
+                                 static_cast<const std::byte*>(source.data()),
+                                 static_cast<std::byte*>(destination.data()), bytes, ahead, times);
 }
 
 std::pair<std::uintptr_t, std::size_t> place_of(nb::handle array) {
@@ -150,76 +143,55 @@ void bind_communicator(nb::module_& m) {
                    "An operation on a caller's arrays, which are held until this is gone.")
       .def_prop_ro("in_pairs", &Call::in_pairs, "whether it uses pairs");
 
-  nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
-      .def(
-          "__init__",
-          [](RingChannel* self, int position, std::vector<int> order, std::shared_ptr<Sender> next,
-             std::shared_ptr<Receiver> previous) {
-            const int ranks = static_cast<int>(order.size());
-            new (self) RingChannel{position, ranks, std::move(next), std::move(previous),
-                                   std::move(order)};
-          },
-          "position"_a, "order"_a, "next"_a.none(), "previous"_a.none());
-
-  nb::class_<TreeEdge>(m, "TreeEdge", "Both connections with a neighbour in a tree.")
-      .def(
-          "__init__",
-          [](TreeEdge* self, std::shared_ptr<Sender> to, std::shared_ptr<Receiver> from) {
-            new (self) TreeEdge{std::move(to), std::move(from)};
-          },
-          "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
-  nb::class_<TreeChannel>(m, "TreeChannel", "A tree as one rank sees it.")
-      .def(
-          "__init__",
-          [](TreeChannel* self, const TreeEdge& parent, std::vector<TreeEdge> children) {
-            new (self) TreeChannel{parent, std::move(children)};
-          },
-          "parent"_a, "children"_a);
-  nb::class_<Pair>(m, "Pair", "Both connections with another rank, for point to point.")
-      .def(
-          "__init__",
-          [](Pair* self, std::shared_ptr<Sender> to, std::shared_ptr<Receiver> from) {
-            new (self) Pair{std::move(to), std::move(from)};
-          },
-          "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
-
-  nb::class_<Cube>(m, "Cube", "Ranks connected as a hypercube, as one of them sees it.")
-      .def(
-          "__init__",
-          [](Cube* self, std::vector<int> order, int position, std::vector<Pair> peers) {
-            new (self) Cube{std::move(order), position, std::move(peers)};
-          },
-          "order"_a, "position"_a, "peers"_a);
-  m.def(
-      "cube_neighbours",
-      [](int position, int size) { return CubePlace{position, size}.neighbours(); }, "position"_a,
-      "size"_a, "The positions to which one is connected in a hypercube.");
-
   nb::class_<Communicator>(m, "Communicator", "One rank's connections, and operations on them.")
       .def(
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
-             std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::SharedSegment> segment,
-             const std::vector<std::vector<int>>& hosts, std::optional<Cube> cube,
-             std::optional<Cube> across, double timeout_s, double spin_s,
-             std::size_t stream_bytes) {
-            new (self) Communicator(rank, ranks, std::move(doorbell),
-                                    {std::move(rings),
-                                     std::move(trees),
-                                     std::move(segment),
-                                     {hosts, Hosts{hosts}.of(rank)},
-                                     std::move(cube).value_or(Cube{}),
-                                     std::move(across).value_or(Cube{}),
-                                     {}},
-                                    {waiting_policy(timeout_s, spin_s), stream_bytes});
+             nb::handle connector, std::vector<std::vector<int>> hosts,
+             const std::vector<PythonRing>& rings, const std::vector<PythonTree>& trees, bool cube,
+             bool across, bool segments, double timeout_s, bool crowded, std::size_t stream_bytes) {
+            const ConnectionPlan plan{std::move(hosts), ring_plans(rings), tree_plans(trees), cube,
+                                      across,           segments};
+            PythonConnector made_in_python(connector);
+            RankConnections connections = connect(rank, ranks, plan, made_in_python);
+            const Waiting::Policy waiting =
+                waiting_policy(timeout_s, crowded, connections.over_sockets);
+            new (self) Communicator(std::make_unique<HostEngine>(
+                rank, ranks, std::move(doorbell), std::move(connections),
+                HostEngine::Options{waiting, stream_bytes}));
           },
-          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "segment"_a.none(), "hosts"_a,
-          "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
-      .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
-      .def_prop_ro("has_pairs", &Communicator::has_pairs)
+          "rank"_a, "ranks"_a, "doorbell"_a, "connector"_a, "hosts"_a, "rings"_a, "trees"_a,
+          "cube"_a, "across"_a, "segments"_a, "timeout_s"_a, "crowded"_a, "stream_bytes"_a,
+          "Connect what the plan has; all ranks together. A ring is its ranks in ring order and "
+          "the "
+          "route of the step to each next one; a tree each rank's parent and the routes up and "
+          "down. "
+          "`crowded`: more ranks of this host than cores.")
+      .def_static(
+          "of_pairs",
+          [](int rank, int ranks, std::shared_ptr<Doorbell> doorbell, nb::handle connector,
+             const std::vector<PythonWire>& wires, double timeout_s, bool crowded) {
+            PythonConnector made_in_python(connector);
+            RankConnections connections;
+            connections.pairs = connect_pairs(rank, ranks, wires_of(wires), made_in_python);
+            const Waiting::Policy waiting =
+                waiting_policy(timeout_s, crowded, over_sockets(connections.pairs));
+            return new Communicator(std::make_unique<HostEngine>(rank, ranks, std::move(doorbell),
+                                                                 std::move(connections),
+                                                                 HostEngine::Options{waiting, 0}));
+          },
+          "rank"_a, "ranks"_a, "doorbell"_a, "connector"_a, "wires"_a, "timeout_s"_a, "crowded"_a,
+          "One with pairs alone, over these wires: channel, from rank, to rank, route.")
+      .def(
+          "connect_pairs",
+          [](Communicator& self, nb::handle connector) {
+            PythonConnector made_in_python(connector);
+            self.engine().connect_pairs(made_in_python);
+          },
+          "connector"_a, "Connect every rank with every other one; all ranks together.")
+      .def_prop_ro("has_pairs", [](const Communicator& self) { return self.engine().has_pairs(); })
       .def_prop_ro(
-          "is_amid", &Communicator::is_amid,
+          "is_amid", [](const Communicator& self) { return self.engine().is_amid(); },
           "whether an operation has started and not ended; after an error no rank can go on "
           "then")
       .def(
@@ -231,7 +203,7 @@ void bind_communicator(nb::module_& m) {
               all.push_back({bytes, static_cast<Algorithm>(algorithm), channels,
                              static_cast<Protocol>(protocol)});
             }
-            self.choose(static_cast<Collective>(collective), std::move(all));
+            self.engine().choose(static_cast<Collective>(collective), std::move(all));
           },
           "collective"_a, "choices"_a,
           "How to run a collective: (maximum bytes, algorithm, maximum channels, protocol), the "
@@ -241,8 +213,8 @@ void bind_communicator(nb::module_& m) {
           "zero_copy",
           [](Communicator& self, int collective, std::size_t registered_from,
              std::size_t cross_memory_from, std::size_t cross_memory_below) {
-            self.zero_copy(static_cast<Collective>(collective),
-                           {registered_from, cross_memory_from, cross_memory_below});
+            self.engine().zero_copy(static_cast<Collective>(collective),
+                                    {registered_from, cross_memory_from, cross_memory_below});
           },
           "collective"_a, "registered_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
           "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
@@ -251,8 +223,8 @@ void bind_communicator(nb::module_& m) {
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
             AlgorithmChoice choice =
-                self.choice({static_cast<Collective>(collective), nullptr, nullptr, count,
-                             dtype_from(dtype), Redop::kSum, 0});
+                self.engine().choice({static_cast<Collective>(collective), nullptr, nullptr, count,
+                                      dtype_from(dtype), Redop::kSum, 0});
             return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels,
                                    static_cast<int>(choice.protocol));
           },
@@ -290,7 +262,7 @@ void bind_communicator(nb::module_& m) {
           [](Communicator& self, int collective, nb::handle source, nb::handle destination, int op,
              int root) {
             Call call(self, collective, source, destination, op, root);
-            if (call.in_pairs() && !self.has_pairs()) return false;
+            if (call.in_pairs() && !self.engine().has_pairs()) return false;
             call.run(self);
             return true;
           },
@@ -306,10 +278,11 @@ void bind_communicator(nb::module_& m) {
            "Exchange messages with one rank, `ahead` and then `times`; return the seconds that one "
            "of the latter took.")
       .def_prop_ro(
-          "operations", [](const Communicator& self) { return self.recorder().snapshot(); },
+          "operations",
+          [](const Communicator& self) { return self.engine().recorder().snapshot(); },
           "its last operations, the oldest first; the last one may be running; for any thread")
       .def_prop_ro(
-          "blocked_on", &Communicator::blocked_on,
+          "blocked_on", [](const Communicator& self) { return self.engine().blocked_on(); },
           "the rank that this one waits for, or waited for when it failed; for any thread");
 }
 

@@ -11,7 +11,9 @@
 #include <limits>
 
 #include "collectives/native/bindings/array.h"
+#include "collectives/native/bindings/python_connector.h"
 #include "collectives/native/bindings/waiting_policy.h"
+#include "collectives/native/rank_connections.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -83,12 +85,20 @@ void bind_messages(nb::module_& m) {
           "source", [](const Posted& self) { return self.transfer->source; },
           "once a receive is done: the rank whose message it took");
   nb::class_<Messages>(m, "Messages", "One rank's sends to and receives from the others.")
-      .def(nb::new_([](int rank, std::vector<Pair> pairs, std::shared_ptr<Doorbell> doorbell,
-                       double timeout_s, double spin_s) {
-             return std::make_shared<Messages>(rank, std::move(pairs), std::move(doorbell),
-                                               waiting_policy(timeout_s, spin_s));
-           }),
-           "rank"_a, "pairs"_a, "doorbell"_a, "timeout_s"_a, "spin_s"_a)
+      .def(
+          nb::new_([](int rank, const std::vector<std::vector<int>>& hosts, nb::handle connector,
+                      std::shared_ptr<Doorbell> doorbell, double timeout_s, bool crowded) {
+            std::size_t ranks = 0;
+            for (const auto& host : hosts) ranks += host.size();
+            PythonConnector made_in_python(connector);
+            std::vector<Pair> pairs =
+                connect_pairs(rank, static_cast<int>(ranks), Hosts{hosts}, 0, made_in_python);
+            const Waiting::Policy waiting = waiting_policy(timeout_s, crowded, over_sockets(pairs));
+            return std::make_shared<Messages>(rank, std::move(pairs), std::move(doorbell), waiting);
+          }),
+          "rank"_a, "hosts"_a, "connector"_a, "doorbell"_a, "timeout_s"_a, "crowded"_a,
+          "Connect every rank with every other one, those of a host over shared memory; all ranks "
+          "together.")
       .def("start", &start, "sends"_a, "array"_a.none(), "peer"_a.none(), "tag"_a,
            "Start a send, or a receive: from any rank without a peer. UsageError where it cannot.")
       .def("wait", &wait, "transfer"_a, "limit_s"_a.none() = nb::none(),

@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "collectives/native/spin.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge {
@@ -23,8 +24,8 @@ inline std::chrono::nanoseconds nanoseconds(double seconds) {
       std::chrono::duration<double>(seconds));
 }
 
-inline Waiting::Policy waiting_policy(double timeout_s, double spin_s) {
-  return {nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals};
+inline Waiting::Policy waiting_policy(double timeout_s, bool crowded, bool over_sockets) {
+  return {nanoseconds(timeout_s), spin_time(crowded, over_sockets), hear_signals};
 }
 
 }  // namespace railgauge

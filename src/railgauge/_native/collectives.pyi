@@ -78,40 +78,22 @@ class Call:
     def in_pairs(self) -> bool:
         """whether it uses pairs"""
 
-class RingChannel:
-    """A ring as one rank sees it."""
-
-    def __init__(self, position: int, order: Sequence[int], next: railgauge._native.transports.Sender | None, previous: railgauge._native.transports.Receiver | None) -> None: ...
-
-class TreeEdge:
-    """Both connections with a neighbour in a tree."""
-
-    def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
-
-class TreeChannel:
-    """A tree as one rank sees it."""
-
-    def __init__(self, parent: TreeEdge, children: Sequence[TreeEdge]) -> None: ...
-
-class Pair:
-    """Both connections with another rank, for point to point."""
-
-    def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
-
-class Cube:
-    """Ranks connected as a hypercube, as one of them sees it."""
-
-    def __init__(self, order: Sequence[int], position: int, peers: Sequence[Pair]) -> None: ...
-
-def cube_neighbours(position: int, size: int) -> list[int]:
-    """The positions to which one is connected in a hypercube."""
-
 class Communicator:
     """One rank's connections, and operations on them."""
 
-    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], segment: railgauge._native.transports.SharedSegment | None, hosts: Sequence[Sequence[int]], cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, connector: object, hosts: Sequence[Sequence[int]], rings: Sequence[tuple[Sequence[int], Sequence[Sequence[int] | None]]], trees: Sequence[tuple[Sequence[int], Sequence[Sequence[int] | None], Sequence[Sequence[int] | None]]], cube: bool, across: bool, segments: bool, timeout_s: float, crowded: bool, stream_bytes: int) -> None:
+        """
+        Connect what the plan has; all ranks together. A ring is its ranks in ring order and the route of the step to each next one; a tree each rank's parent and the routes up and down. `crowded`: more ranks of this host than cores.
+        """
 
-    def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
+    @staticmethod
+    def of_pairs(rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, connector: object, wires: Sequence[tuple[int, int, int, Sequence[int] | None]], timeout_s: float, crowded: bool) -> Communicator:
+        """
+        One with pairs alone, over these wires: channel, from rank, to rank, route.
+        """
+
+    def connect_pairs(self, connector: object) -> None:
+        """Connect every rank with every other one; all ranks together."""
 
     @property
     def has_pairs(self) -> bool: ...
@@ -362,7 +344,10 @@ class Transfer:
 class Messages:
     """One rank's sends to and receives from the others."""
 
-    def __init__(self, rank: int, pairs: Sequence[Pair], doorbell: railgauge._native.transports.Doorbell, timeout_s: float, spin_s: float) -> None: ...
+    def __init__(self, rank: int, hosts: Sequence[Sequence[int]], connector: object, doorbell: railgauge._native.transports.Doorbell, timeout_s: float, crowded: bool) -> None:
+        """
+        Connect every rank with every other one, those of a host over shared memory; all ranks together.
+        """
 
     def start(self, sends: bool, array: object | None, peer: int | None, tag: int) -> Transfer:
         """

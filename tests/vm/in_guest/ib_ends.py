@@ -13,7 +13,7 @@ from railgauge._native import collectives, transports
 PORT = 18515
 TIMEOUT = 16  # NCCL_IB_TIMEOUT: 0.27 s a try, an emulated network answers in a few ms
 IPV4_GID = 1  # what Soft-RoCE makes of the first IPv4 address
-SEND, RECEIVE, BOTH, ASK, ANSWER = range(5)  # enum Traffic of collectives/native/communicator.h
+SEND, RECEIVE, BOTH, ASK, ANSWER = range(5)  # enum Traffic of collectives/native/host_engine.h
 LINGER_S = 20.0
 SLOTS = 4
 
@@ -54,7 +54,6 @@ class Pair:
         queue_pairs: int = 1,
         split: bool = False,
         slot_bytes: int = 64 << 10,
-        spin_s: float = 0.0005,
         **settings: Any,
     ) -> None:
         self.peer = 1 - rank
@@ -67,12 +66,15 @@ class Pair:
         self.sender.connect(for_sender)
         self.receiver.connect(for_receiver)
         rendezvous.barrier()
-        self._communicator = collectives.Communicator(
-            rank, 2, doorbell, [], [], None, [], None, None, timeout_s=LINGER_S, spin_s=spin_s, stream_bytes=0
+        steps = [(0, 0, 1, (0, 0)), (0, 1, 0, (0, 0))]
+        self._rank = rank
+        self._communicator = collectives.Communicator.of_pairs(
+            rank, 2, doorbell, self, steps, timeout_s=LINGER_S, crowded=False
         )
-        pairs = [collectives.Pair(), collectives.Pair()]
-        pairs[self.peer] = collectives.Pair(self.sender, self.receiver)
-        self._communicator.connect_pairs(pairs)
+
+    def connect(self, steps: Sequence[tuple[int, int, int, Any]]) -> list[Any]:
+        """This rank's ends of them, which are made."""
+        return [self.sender if source == self._rank else self.receiver for _, source, _, _ in steps]
 
     def exchange(self, traffic: int, data: Any, size: int, times: int = 1, *, registered: bool = False) -> bytearray:
         """What came of the other one's data; sent from where it lies if it is registered."""
