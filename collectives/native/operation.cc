@@ -34,7 +34,7 @@ void check_buffer(const Operation& o, const std::byte* buffer, std::size_t neede
 
 }  // namespace
 
-void check(const Operation& o, int rank, int ranks) {
+void check_buffers(const Operation& o, int rank, int ranks) {
   if (o.root < 0 || o.root >= ranks) {
     throw Error(ErrorCode::kInvalid,
                 "root " + std::to_string(o.root) + ": ranks are 0 to " + std::to_string(ranks - 1));
@@ -49,6 +49,12 @@ void check(const Operation& o, int rank, int ranks) {
   const Extent need = o.extent(rank, ranks);
   check_buffer(o, o.source, need.source, "source");
   check_buffer(o, o.destination, need.destination, "destination");
+}
+
+void check(const Operation& o, int rank, int ranks) {
+  check_buffers(o, rank, ranks);
+  const std::size_t element = o.element_bytes();
+  const Extent need = o.extent(rank, ranks);
   const bool overlap = need.source > 0 && need.destination > 0 &&
                        o.source < o.destination + need.destination * element &&
                        o.destination < o.source + need.source * element;

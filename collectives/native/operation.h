@@ -64,8 +64,9 @@ struct Operation {
 };
 
 // Throws Error(kInvalid) if this rank cannot run it: the root is no rank, the operator does not
-// reduce the type, a buffer is missing or not aligned to its elements, or they overlap other than
-// in place.
+// reduce the type, or a buffer is missing or not aligned to its elements.
+void check_buffers(const Operation& operation, int rank, int ranks);
+// Also if the buffers overlap other than in place.
 void check(const Operation& operation, int rank, int ranks);
 
 const char* collective_name(Collective collective);

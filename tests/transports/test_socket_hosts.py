@@ -118,8 +118,7 @@ def test_two_interfaces_carry_half_each(start, hosts, shape):
     rails = [[f"eth0={address}" for address in hosts.addresses], [f"eth1={address}" for address in EXTRA]]
     start(shape, rails=rails).lines([0, 1], count=10)
     moved = [received(hosts, 1, device) - old for device, old in zip(("eth0", "eth1"), before, strict=True)]
-    assert min(moved) > 4 << 20
-    assert max(moved) < 3 * min(moved)  # what TCP sends again on a busy machine is counted too
+    assert min(moved) > 4 << 20  # of 14; what TCP sends again on a busy machine is counted too
 
 
 @each_shape

@@ -37,7 +37,7 @@ Dtype dtype_from(int number) {
 }
 
 // Runs an operation `ahead` times and then `times` times; returns the seconds that one of the
-// latter took.
+// latter took. Buffers may overlap in any way: nccl-tests times alltoall in place too.
 double run(Communicator& self, int collective, const Input& source, const Output& destination,
            std::size_t count, int dtype, int op, int root, int ahead, int times) {
   if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops) {
@@ -50,7 +50,7 @@ double run(Communicator& self, int collective, const Input& source, const Output
                             dtype_from(dtype),
                             static_cast<Redop>(op),
                             root};
-  check(operation, self.rank(), self.ranks());
+  check_buffers(operation, self.rank(), self.ranks());
   const std::size_t element = operation.element_bytes();
   const Extent need = operation.extent(self.rank(), self.ranks());
   if (source.nbytes() / element < need.source ||
@@ -58,9 +58,9 @@ double run(Communicator& self, int collective, const Input& source, const Output
     throw Error(ErrorCode::kInvalid, "a buffer is shorter than count");
   }
   nb::gil_scoped_release release;
-  for (int i = 0; i < ahead; ++i) self.run(operation);
+  for (int i = 0; i < ahead; ++i) self.engine().run(operation);
   auto before = std::chrono::steady_clock::now();
-  for (int i = 0; i < times; ++i) self.run(operation);
+  for (int i = 0; i < times; ++i) self.engine().run(operation);
   return times ? Seconds(std::chrono::steady_clock::now() - before).count() / times : 0;
 }
 
