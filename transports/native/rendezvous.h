@@ -15,8 +15,7 @@ class Rendezvous {
   // Gives every rank the bytes of all ranks, by rank: 100 to 1000 bytes for each connection that a
   // rank makes. All ranks call it equally often, from the constructor of a Communicator and from
   // its first collective of sends and receives. It is to throw after a timeout of its own; what it
-  // throws passes through. A process that reads these
-  // bytes can connect as a rank.
+  // throws passes through. A process that reads these bytes can connect as a rank.
   virtual std::vector<std::string> all_gather(const std::string& own) = 0;
 };
 
