@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace fs = std::filesystem;
@@ -88,11 +89,11 @@ int main(int argc, char** argv) try {
   const int ranks = std::atoi(argv[1]);
   if (argc > 2) return run(std::atoi(argv[2]), ranks, argv[3], argc > 4 ? argv[4] : "") ? 0 : 1;
 
-  char name[] = "/tmp/railgauge.XXXXXX";
-  if (mkdtemp(name) == nullptr) throw std::runtime_error("no folder in /tmp");
+  std::string name = fs::temp_directory_path() / "railgauge.XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make the folder " + name);
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string number = std::to_string(rank);
-    if (fork() == 0) execl(argv[0], argv[0], argv[1], number.c_str(), name, nullptr);
+    if (fork() == 0) execl(argv[0], argv[0], argv[1], number.c_str(), name.c_str(), nullptr);
   }
   int failed = 0;
   for (int status; wait(&status) > 0;) failed += status != 0;
