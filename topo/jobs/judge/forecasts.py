@@ -78,8 +78,8 @@ class Forecasts:
         for cause, variant, changed in self._variants[key]:
             with suppress(Error):
                 found.append((cause, run.predicted(variant, changed, self._plans)))
-        if self._repairs:
-            found.append((self._fault, run.predicted(self.machine, plans=self._plans)))
+        if as_it_is := self._as_it_is(run):
+            found.append((self._fault, as_it_is))
         far = crossed(self.plan(run)) if run.nodes > 1 else None
         if far is not None:
             found.append((OTHER_NUMA, run.predicted_by(far)))
@@ -91,13 +91,19 @@ class Forecasts:
 
     def faulty(self, run: MeasuredRun) -> str:
         """What the machine's faults take of the forecast of the largest sizes, in words; "" for less than 1 %."""
-        if not self._repairs:
+        as_it_is = self._as_it_is(run)
+        if as_it_is is None:
             return ""
-        both = self.healthy(run), run.predicted(self.machine, plans=self._plans)
-        whole, now = (reached([Sized(size, by[size]) for size in run.sizes]) for by in both)
+        whole, now = (reached([Sized(size, by[size]) for size in run.sizes]) for by in (self.healthy(run), as_it_is))
         if now > SAME * whole:
             return ""
         return f"the forecast is of the machine as it should be; as it is, with {self._name}, {now:.4g} GB/s"
+
+    def _as_it_is(self, run: MeasuredRun) -> BySize | None:
+        """With the machine's faults; None without any, or where NCCL would find no channels."""
+        with suppress(Error):
+            return run.predicted(self.machine, plans=self._plans) if self._repairs else None
+        return None
 
     @property
     def _fault(self) -> PossibleCause:
