@@ -8,6 +8,7 @@ import pytest
 from tests.topo.jobs.judge.made import SIZES, curve_of, table_of
 
 from railgauge.topo.compare.what_if import edited
+from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.judge import judge as judging
 from railgauge.topo.jobs.judge.forecasts import Forecasts
@@ -248,6 +249,22 @@ def test_a_fault_of_the_machine_is_a_cause_and_the_forecast_is_without_it(name, 
     assert [one.cause.what for one in judged.causes[:1]] == [f"a fault of the machine: {fault}"] * (level is Level.WARN)
     expected = f"as it should be; as it is, with {fault}, {judged.reached:.4g} GB/s"
     assert any(remark.endswith(expected) for remark in judged.remarks)
+
+
+def test_a_fault_under_which_nccl_finds_no_channels_leaves_the_bound_and_other_causes(monkeypatch):
+    machine = load_machine("@dgx-h100-nic-x8")
+    table, predicted = table_of(curve_of(machine, 2, C), machine, 2, C), MeasuredRun.predicted
+
+    def none_as_it_is(run, on, *others, **options):
+        if on is machine:
+            raise UsageError("no channels")
+        return predicted(run, on, *others, **options)
+
+    monkeypatch.setattr(MeasuredRun, "predicted", none_as_it_is)
+    judged = judge(table, machine)
+    assert judged.bound is not None
+    assert judged.remarks == ()
+    assert levels(judged)["number-low"] is Level.WARN
 
 
 def test_a_fault_that_takes_nothing_of_the_forecast_is_not_told():
