@@ -145,13 +145,37 @@ class CudaOperations:
             raise UsageError(f"a tensor on {device}: this rank's GPU in the group is {self._device}")
         return self._joined.communicator
 
-    def start_as_is(self, asked: Engine | None) -> CudaWork | None:
-        """Put a collective on the current stream, where its tensors need no preparation; None: they do."""
-        if asked is None or self._messages or self._joined is None or not self._joined.communicator.put_at_once(*asked):
+    def start_as_is(self, asked: Engine | None, *, is_async: bool) -> CudaWork | None:
+        """Put a collective on its stream, where its tensors need no preparation; None: they do."""
+        if asked is None or self._messages or self._joined is None:
+            return None
+        if is_async:
+            return self._start_aside(asked, self._joined.communicator)
+        if not self._joined.communicator.put_at_once(*asked):
             return None
         work = CudaWorkOnCallersStream([asked[2]])
         work.handle = current_handle(self._device.index)
         return work
+
+    def _start_aside(self, asked: Engine, communicator: Any) -> CudaWork | None:
+        """The same on the group's stream, set for the one call as `torch.cuda.stream` does it, which takes longer than
+        the call.
+        """
+        index = self._device.index
+        if torch._C._cuda_getDevice() != index:
+            return None  # setting a stream would change the current device
+        side = self._following_stream(self._device)
+        number, of, kind = current_handle(index)
+        torch._C._cuda_setStream(stream_id=side.stream_id, device_index=side.device_index, device_type=side.device_type)
+        try:
+            is_put = communicator.put_at_once(*asked)
+        finally:
+            torch._C._cuda_setStream(stream_id=number, device_index=of, device_type=kind)
+        if not is_put:
+            return None
+        _, source, destination, *_ = asked
+        _keep([source, destination], side)
+        return CudaWork([destination]).on(side, side.record_event())
 
     def preparing(self, device: Any, *, is_async: bool) -> contextlib.AbstractContextManager[Any]:
         """Prepare and start an operation on its stream, so that what it allocates is freed in that stream's order."""
@@ -159,10 +183,7 @@ class CudaOperations:
             self.put_messages()
         if not is_async:
             return NOTHING
-        side = self._side_stream(device)
-        self._ready.record(torch.cuda.current_stream(device))
-        side.wait_event(self._ready)
-        using: contextlib.AbstractContextManager[Any] = torch.cuda.stream(side)
+        using: contextlib.AbstractContextManager[Any] = torch.cuda.stream(self._following_stream(device))
         return using
 
     def start(self, call: TorchCall) -> CudaWork:
@@ -234,6 +255,13 @@ class CudaOperations:
     def communicator(self) -> Any:
         """The engine's; None before the GPUs are joined."""
         return self._joined and self._joined.communicator
+
+    def _following_stream(self, device: Any) -> Any:
+        """The group's stream, which does what follows after all that is on the current one."""
+        side = self._side_stream(device)
+        self._ready.record(torch.cuda.current_stream(device))
+        side.wait_event(self._ready)
+        return side
 
     def _side_stream(self, device: Any) -> Any:
         if self._side is None:

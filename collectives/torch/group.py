@@ -252,7 +252,7 @@ class TorchGroup(BASE):  # type: ignore[misc]
             args = args[:-1]
         opts = opts or row.options()
         is_async = self._is_async(opts)
-        if row.as_is and not is_async and (work := self._run_as_is(row.as_is, *args, opts)):
+        if row.as_is and (work := self._run_as_is(row.as_is, *args, opts, is_async=is_async)):
             return work
         device = device_of(args)
         other, place = self._places.get(device) or self._place(device, row.label)
@@ -266,14 +266,16 @@ class TorchGroup(BASE):  # type: ignore[misc]
                 raise self._errors(row.label).of(error) from error
             return self._keep(place.start, self._call(row.label, operation, result, opts, is_async=is_async))
 
-    def _run_as_is(self, as_is: Callable[..., Engine | None], *args: Any) -> Any:
+    def _run_as_is(self, as_is: Callable[..., Engine | None], *args: Any, is_async: bool) -> Any:
         """The work of a call on a GPU whose tensors need no preparation; None: they do, or the call is to be noted."""
         ends = self._ends
         if ends is None or ends.cuda.communicator is None or self._recorded or is_profiling():
             return None
-        if work := ends.cuda.start_as_is(as_is(*args)):
-            self._count += 1
-        return work
+        work = ends.cuda.start_as_is(as_is(*args), is_async=is_async)
+        if work is None:
+            return None
+        self._count += 1
+        return self._hold(work) if is_async else work
 
     def _is_async(self, opts: Any) -> bool:
         return self._together is not None or getattr(opts, "asyncOp", True)
@@ -312,9 +314,13 @@ class TorchGroup(BASE):  # type: ignore[misc]
             if self._ends:
                 self._ends.job.write_record()
             raise
+        return self._hold(work) if call.is_async else work
+
+    def _hold(self, work: Any) -> Any:
+        """Note a work that its program may wait for, alone or with those of its block."""
         if self._together is not None:
             self._together.append(work)
-        elif call.is_async:
+        else:
             work.kept_in = self._dropped
         return work
 

@@ -46,10 +46,14 @@ class Streams:
         self.log = []
         self.current = self.stream("current")
         self.device = SimpleNamespace(type="cuda", index=3)
+        self.current_device = 3
 
     def stream(self, name):
         return SimpleNamespace(
             name=name,
+            stream_id=name,
+            device_index=3,
+            device_type=1,
             device="cuda:3",
             wait_stream=lambda other: self.log.append(f"{name} waits for {other.name}"),
             wait_event=lambda event: self.log.append(f"{name} waits for {event}"),
@@ -76,9 +80,18 @@ class Streams:
         handle = mock.patch.object(
             torch._C, "_cuda_getCurrentStream", lambda device: (self.current.name, device, 1), create=True
         )
-        stack.enter_context(cuda)
-        stack.enter_context(handle)
+        device = mock.patch.object(torch._C, "_cuda_getDevice", self.get_device, create=True)
+        setting = mock.patch.object(torch._C, "_cuda_setStream", self.set_stream, create=True)
+        for one in (cuda, handle, device, setting):
+            stack.enter_context(one)
         return stack
+
+    def get_device(self):
+        return self.current_device
+
+    def set_stream(self, *, stream_id, device_index, device_type):
+        assert (device_index, device_type) == (self.current_device, 1)
+        self.current = self.stream(stream_id)
 
     def tensor(self, device=None):
         return SimpleNamespace(
@@ -105,6 +118,12 @@ class Engine:
         self._log.append("group begins")
         yield
         self._log.append("group ends")
+
+    def put_at_once(self, *call):
+        self._log.append(f"put on {self._streams.current.name}")
+        return self.takes
+
+    takes = True
 
     def isend(self, array, dst, tag):
         self._log.append(f"send {array} to {dst} with tag {tag} on {self._streams.current.name}")
@@ -151,6 +170,27 @@ def check_an_async_call_has_a_stream_of_its_own(place):
         assert streams.log[4:] == ["current waits for event of side"]
         operations.synchronize()
         assert streams.log[5:] == ["program waits for current", "program waits for side"]
+
+
+def check_an_async_call_as_it_is_has_that_stream_too(place):
+    streams = Streams()
+    with streams.patched():
+        operations = joined(streams)
+        engine = operations.connect(streams.device)
+        in_place = [streams.tensor()] * 2
+        work = operations.start_as_is((ALL_REDUCE, *in_place, Redop.SUM, 0), is_async=True)
+        put = ["side waits for event of current", "put on side"]
+        assert streams.log[1:] == [*put, "kept for side"]
+        assert streams.current.name == "current"
+        work.wait()
+        assert streams.log[4:] == ["current waits for event of side"]
+        assert work.result() == [in_place[1]]
+        engine.takes = False
+        assert operations.start_as_is((ALL_REDUCE, *in_place, Redop.SUM, 0), is_async=True) is None
+        assert (streams.log[5:], streams.current.name) == (put, "current")
+        streams.current_device = 2
+        assert operations.start_as_is((ALL_REDUCE, *in_place, Redop.SUM, 0), is_async=True) is None
+        assert streams.log[7:] == [], "the current device would change"
 
 
 BOTH_AT_ONCE = [
