@@ -4,12 +4,23 @@
 import ctypes
 import gc
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+M_MMAP_THRESHOLD = -3
+"""Of mallopt, from malloc.h."""
+LARGE = 128 << 10
+"""Bytes from which glibc maps memory by itself, as it starts with."""
 SLACK = {"resident_bytes": 4 << 20, "files": 0, "mappings": 16, "threads": 0}
-"""The tolerated growth: the allocator keeps memory, for each thread that existed."""
+"""The tolerated growth: the allocator keeps memory, for each thread that existed, and NumPy keeps small arrays."""
+
+
+def map_large_memory() -> None:
+    """Let freed memory of LARGE or more go back to the system. By itself, glibc raises that limit to the largest array
+    freed so far; arrays then share the heap with what lives long, and what is free in between stays resident.
+    """
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 @dataclass(frozen=True)
@@ -35,9 +46,9 @@ class Footprint:
         )
 
     @classmethod
-    def folded(cls, fold: Callable[[Iterable[int]], int], looks: Iterable["Footprint"]) -> "Footprint":
-        """The largest or smallest figures of several."""
-        return cls(*map(fold, zip(*map(astuple, looks), strict=True)))
+    def least(cls, looks: Iterable["Footprint"]) -> "Footprint":
+        """The smallest figures of several."""
+        return cls(*map(min, zip(*map(astuple, looks), strict=True)))
 
     def growth_since(self, before: "Footprint") -> str | None:
         """What has grown, in words; None if nothing has."""

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 from tests.collectives import oracle
-from tests.soak.footprint import Footprint
+from tests.soak.footprint import Footprint, map_large_memory
 from tests.soak.steps import STEPS_PER_PARTS, Step, colors, step, steps
 
 from railgauge.collectives.communicator import Communicator
@@ -18,8 +18,8 @@ from railgauge.collectives.process_group import init_process_group
 from railgauge.collectives.work import Work
 
 QUARTERS = 4
-"""Of all collectives. In the first everything is made that is made once; the least of the last is held against the most
-of the second, so that what comes and goes is no growth."""
+"""Of all collectives. In the first everything is made that is made once; the least of the last is held against that of
+the second, so that what comes and goes is no growth."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ def be_rank(task: Task, rank: int, host: int, report: Connection) -> None:
     """A process's main function; it sends one Report."""
     own = {"NCCL_HOSTID": f"host {host}", "NCCL_SOCKET_IFNAME": "lo", "RAILGAUGE_TUNING_FILE": os.devnull}
     os.environ.update(task.environ | own)
+    map_large_memory()
     soak = Soak(task, rank)
     try:
         soak.run()
@@ -110,13 +111,14 @@ class Soak:
         _, second, _, last = self._looks
         if not second or not last:
             return Report(self._done, self._collectives)
-        before, after = Footprint.folded(max, second), Footprint.folded(min, last)
+        before, after = Footprint.least(second), Footprint.least(last)
         grown = after.growth_since(before)
         wrong = f"resources have grown: {grown}" if grown else None
         return Report(self._done, self._collectives, wrong, before=before, after=after)
 
     def _look(self) -> None:
-        """Where only the communicator of all ranks is open."""
+        """Where only the communicator of all ranks is open, and no arrays of a case are left."""
+        oracle.drawn.cache_clear()
         quarter = self._collectives * QUARTERS // self._task.collectives
         self._looks[min(quarter, QUARTERS - 1)].append(Footprint.now())
 

@@ -71,7 +71,7 @@ def test_growth_is_told_with_its_figures():
     grown = Footprint(resident_bytes=(1 << 20) + SLACK["resident_bytes"] + 1, files=11, mappings=101, threads=3)
     assert grown.growth_since(small) == f"resident_bytes from {1 << 20} to {grown.resident_bytes}, files from 10 to 11"
     assert small.growth_since(grown) is None
-    assert Footprint.folded(max, [small, grown]) == grown
+    assert Footprint.least([grown, small]) == small
 
 
 def test_files_that_stay_open_and_memory_that_stays_are_seen():
