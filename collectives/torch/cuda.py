@@ -145,22 +145,17 @@ class CudaOperations:
             raise UsageError(f"a tensor on {device}: this rank's GPU in the group is {self._device}")
         return self._joined.communicator
 
-    def start_as_is(self, asked: Engine | None, *, is_async: bool) -> CudaWork | None:
-        """Put a collective on its stream, where its tensors need no preparation; None: they do."""
-        if asked is None or self._messages or self._joined is None:
-            return None
-        if is_async:
-            return self._start_aside(asked, self._joined.communicator)
-        if not self._joined.communicator.put_at_once(*asked):
-            return None
-        work = CudaWorkOnCallersStream([asked[2]])
-        work.handle = current_handle(self._device.index)
-        return work
+    def put_as_is(self, asked: Engine) -> bool:
+        """Put a collective on the current stream, unless its tensors need preparation; whether it did."""
+        return not self._messages and self._joined is not None and self._joined.communicator.put_at_once(*asked)
 
-    def _start_aside(self, asked: Engine, communicator: Any) -> CudaWork | None:
+    def start_as_is(self, asked: Engine) -> CudaWork | None:
         """The same on the group's stream, set for the one call as `torch.cuda.stream` does it, which takes longer than
-        the call.
+        the call. None: it was not put.
         """
+        _, source, destination, *_ = asked
+        if self._joined is None or self._messages or source.device != self._device:
+            return None
         index = self._device.index
         if torch._C._cuda_getDevice() != index:
             return None  # setting a stream would change the current device
@@ -168,12 +163,11 @@ class CudaOperations:
         number, of, kind = current_handle(index)
         torch._C._cuda_setStream(stream_id=side.stream_id, device_index=side.device_index, device_type=side.device_type)
         try:
-            is_put = communicator.put_at_once(*asked)
+            is_put = self.put_as_is(asked)
         finally:
             torch._C._cuda_setStream(stream_id=number, device_index=of, device_type=kind)
         if not is_put:
             return None
-        _, source, destination, *_ = asked
         _keep([source, destination], side)
         return CudaWork([destination]).on(side, side.record_event())
 

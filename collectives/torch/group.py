@@ -23,7 +23,6 @@ from railgauge.collectives.torch.job import TorchJob
 from railgauge.collectives.torch.operations import (
     OPERATIONS,
     OTHER_SPELLINGS,
-    Engine,
     Position,
     TorchOperation,
     TorchRow,
@@ -41,6 +40,8 @@ DEVICES = ("cpu", "cuda")
 DROPPED = 8
 """How many works are kept that the program dropped without waiting for them: DDP's join waits for the last but one."""
 IS_BACKEND = torch.__version__ >= (2, 15)
+WAITS_ALWAYS = not hasattr(c10d.AllreduceOptions, "asyncOp")
+"""Before 2.8, torch waited for the work of each call that is not async; now only where there is one."""
 BASE: Any = c10d.Backend if IS_BACKEND else dist.ProcessGroup
 
 
@@ -252,8 +253,11 @@ class TorchGroup(BASE):  # type: ignore[misc]
             args = args[:-1]
         opts = opts or row.options()
         is_async = self._is_async(opts)
-        if row.as_is and (work := self._run_as_is(row.as_is, *args, opts, is_async=is_async)):
-            return work
+        if row.as_is and self._ends and not (self._recorded or is_profiling()) and (asked := row.as_is(*args, opts)):
+            cuda, needs_work = self._ends.cuda, is_async or WAITS_ALWAYS
+            if put := cuda.start_as_is(asked) if needs_work else cuda.put_as_is(asked):
+                self._count += 1
+                return self._hold(put) if needs_work else None
         device = device_of(args)
         other, place = self._places.get(device) or self._place(device, row.label)
         if other:
@@ -265,17 +269,6 @@ class TorchGroup(BASE):  # type: ignore[misc]
             except Error as error:
                 raise self._errors(row.label).of(error) from error
             return self._keep(place.start, self._call(row.label, operation, result, opts, is_async=is_async))
-
-    def _run_as_is(self, as_is: Callable[..., Engine | None], *args: Any, is_async: bool) -> Any:
-        """The work of a call on a GPU whose tensors need no preparation; None: they do, or the call is to be noted."""
-        ends = self._ends
-        if ends is None or ends.cuda.communicator is None or self._recorded or is_profiling():
-            return None
-        work = ends.cuda.start_as_is(as_is(*args), is_async=is_async)
-        if work is None:
-            return None
-        self._count += 1
-        return self._hold(work) if is_async else work
 
     def _is_async(self, opts: Any) -> bool:
         return self._together is not None or getattr(opts, "asyncOp", True)
