@@ -8,7 +8,8 @@ from any rank) is refused by name.
 import contextlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch.distributed import DistBackendError
@@ -21,12 +22,26 @@ from railgauge.topo.errors import Error, UsageError
 NOTHING = contextlib.nullcontext()
 
 
-def current_handle(device: int) -> tuple[int, int, int]:
-    """The current stream of a GPU as torch's C code has it, for `torch.cuda.Stream`: torch's own call makes that object
-    each time, which takes longer than the launch of a kernel.
-    """
-    handle: tuple[int, int, int] = torch._C._cuda_getCurrentStream(device)
+Handle: TypeAlias = tuple[int, int, int]
+"""A stream as torch's C code has it: its id, the number of its GPU, and the type of the device."""
+
+
+def current_handle(device: int) -> Handle:
+    """The current stream of a GPU."""
+    handle: Handle = torch._C._cuda_getCurrentStream(device)
     return handle
+
+
+@lru_cache(maxsize=64)  # torch has 32 a GPU and priority
+def stream_of(handle: Handle) -> Any:
+    """The object of a stream."""
+    number, index, kind = handle
+    return torch.cuda.Stream(stream_id=number, device_index=index, device_type=kind)
+
+
+def current_stream(device: int) -> Any:
+    """The current stream of a GPU. Torch's own call makes an object each time, which takes 3 us."""
+    return stream_of(current_handle(device))
 
 
 class CudaWork(PythonWork):
@@ -49,7 +64,7 @@ class CudaWork(PythonWork):
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Let the current stream wait for it."""
         self.kept_in = None
-        torch.cuda.current_stream(self._on_stream().device).wait_event(self._event)
+        current_stream(self._on_stream().device_index).wait_event(self._event)
         return True
 
     def synchronize(self) -> None:
@@ -96,7 +111,7 @@ class CudaWorkOnCallersStream(CudaWork):
     recorded once somebody asks for it.
     """
 
-    handle: tuple[int, int, int]
+    handle: Handle
     """Of that stream."""
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -105,8 +120,7 @@ class CudaWorkOnCallersStream(CudaWork):
 
     def _on_stream(self) -> Any:
         if self._stream is None:
-            number, index, kind = self.handle
-            stream = torch.cuda.Stream(stream_id=number, device_index=index, device_type=kind)
+            stream = stream_of(self.handle)
             self.on(stream, stream.record_event())
         return self._stream
 
@@ -208,7 +222,7 @@ class CudaOperations:
             if message.peer is None:
                 raise UsageError("a receive of a CUDA tensor from any rank: name the rank")
             self.connect(tensors[0].device)
-        ready = torch.cuda.current_stream(self._device).record_event()
+        ready = current_stream(self._device.index).record_event()
         work = CudaWork(call.result, self.put_messages)
         self._messages.append((call, message, ready, work))
         return work
@@ -234,7 +248,7 @@ class CudaOperations:
         """Wait until this rank's GPU has done what was called before."""
         self.put_messages()
         if self._joined:
-            torch.cuda.current_stream(self._device).synchronize()
+            current_stream(self._device.index).synchronize()
         if self._side:
             self._side.synchronize()
 
@@ -253,7 +267,7 @@ class CudaOperations:
     def _following_stream(self, device: Any) -> Any:
         """The group's stream, which does what follows after all that is on the current one."""
         side = self._side_stream(device)
-        self._ready.record(torch.cuda.current_stream(device))
+        self._ready.record(current_stream(device.index))
         side.wait_event(self._ready)
         return side
 

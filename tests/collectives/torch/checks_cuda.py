@@ -15,7 +15,7 @@ from torch._C import _distributed_c10d as c10d
 from railgauge.collectives.collectives import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
 from railgauge.collectives.dtype import Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus
+from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus, stream_of
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.group import end_of
 from railgauge.collectives.torch.operations import TorchOperation
@@ -68,7 +68,9 @@ class Streams:
         self.current = before
 
     def patched(self):
+        stream_of.cache_clear()
         stack = ExitStack()
+        stack.callback(stream_of.cache_clear)
         cuda = mock.patch.multiple(
             torch.cuda,
             device=lambda device: nullcontext(),
