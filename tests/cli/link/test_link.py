@@ -214,15 +214,16 @@ def test_interrupted_is_130():
 @contextlib.contextmanager
 def long_measurement():
     """Three ranks that would measure for minutes, and their processes; all of them move bytes."""
-    endless = ("link", "--ranks", "3", "-b", "8M", "-n", "100000", "--timeout", "8", "--json")
+    endless = ("link", "--ranks", "3", "-b", "8M", "-n", "100000", "--timeout", "60", "--json")
     with started(*endless, NCCL_SOCKET_IFNAME="lo") as launcher:
         deadline = time.monotonic() + HANGS_AFTER_S
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and launcher.poll() is None:
             found = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
             ranks = sorted(map(int, found), key=rank_of)
             if len(ranks) == 3 and sum(cpu_s(pid) > 0.8 for pid in ranks) >= 2:  # the third sits out the first round
                 break
             time.sleep(0.05)
         else:
-            pytest.fail("the ranks did not begin")
+            launcher.kill()
+            pytest.fail(f"the ranks did not begin: {launcher.communicate()}")
         yield launcher, ranks
