@@ -142,7 +142,7 @@ def test_hang_document_is_as_its_schema_says(tmp_path):
     check("hang", document)
 
 
-@pytest.mark.parametrize("timeout", [(), ("-T", "4", "--fault", "stall")])
+@pytest.mark.parametrize("timeout", [(), ("-T", "10", "--fault", "stall")])
 def test_record_is_as_its_schema_says(tmp_path, timeout):
     path = tmp_path / "record.json"
     railgauge("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "--record", str(path), *timeout)

@@ -17,7 +17,7 @@ from railgauge.collectives.dtype import Redop
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
 from railgauge.topo.nccl.settings.algorithm import Algorithm
 
-TIMEOUT_S = 2.0
+TIMEOUT_S = 5.0
 
 
 def over_shared_segments(bootstrap):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.collectives.wiring import everybody, over_rings
+from tests.patience import HANGS_AFTER_S
 from tests.transports.ranks import on_ranks
 from tests.transports.standings import at, called, idle
 
@@ -85,9 +86,9 @@ def test_an_operation_that_does_not_go_on_tells_where_it_is():
                 comm.all_reduce(np.ones(8, np.float32))
             seen[0] = bootstrap.standings()[0]
         else:
-            bootstrap.wait_for_failure(RunError("nobody told"))
+            bootstrap.wait_for_failure(RunError("nobody told"), limit_s=HANGS_AFTER_S)
 
-    on_ranks(2, body, timeout_s=3.0)
+    on_ranks(2, body, timeout_s=5.0)
     assert seen[0].running.number == 2
     assert seen[0].running.algorithm == "ring"
     assert seen[0].blocked_on[:3] == (1, False, 0)

@@ -176,7 +176,7 @@ def test_who_is_missing_in_a_part_is_told_to_all_by_its_number_in_the_job(only):
             used.all_reduce(np.ones(8, np.float32))
         return caught.value.rank
 
-    assert on_ranks(5, body, timeout_s=2.0) == [3] * 5
+    assert on_ranks(5, body, timeout_s=5.0) == [3] * 5
 
 
 def test_what_fails_in_one_communicator_ends_the_waiting_in_all():

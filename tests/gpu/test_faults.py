@@ -8,7 +8,7 @@ import pytest
 from tests.cli.command import railgauge
 from tests.gpu.fake_gpus import compile_to
 
-SMALL = ("--device", "cuda", "-b", "1K", "-e", "1K", "-n", "1", "--timeout", "5")
+SMALL = ("--device", "cuda", "-b", "1K", "-e", "1K", "-n", "1", "--timeout", "30")
 THREADS, PROCESSES = ("-g", "2"), ("--ranks", "2")
 
 
@@ -93,9 +93,9 @@ def test_a_gpu_that_the_topology_lacks(fake_gpus):
 
 def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
     """GPU 1 takes launches and never starts them: rank 0's kernels and exchanges give up by themselves."""
-    result = run(*PROCESSES, "--timeout", "2", **fake_gpus(2, faults="cuLaunchKernel@1=hang"))
+    result = run(*PROCESSES, "--timeout", "6", **fake_gpus(2, faults="cuLaunchKernel@1=hang"))
     assert result.returncode == 4
-    words = "rank 1 did not (take part|enter an exchange)|running fill_\\w+: a GPU did not finish within 2"
+    words = "rank 1 did not (take part|enter an exchange)|running fill_\\w+: a GPU did not finish within 6"
     assert re.search(words, result.stderr), result.stderr
 
 
@@ -113,13 +113,13 @@ def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
 @pytest.mark.parametrize("graphs", [(), ("-G", "2", "-n", "400")], ids=["streams", "graphs"])
 def test_a_kernel_that_never_ends_is_left_behind(fake_gpus, hangs, words, graphs):
     """Its GPU is in the process of all ranks, which gives nothing back that would wait for it, and ends."""
-    result = run(*THREADS, *graphs, "--timeout", "2", **fake_gpus(2, faults=f"{hangs}=hang"))
+    result = run(*THREADS, *graphs, "--timeout", "6", **fake_gpus(2, faults=f"{hangs}=hang"))
     assert result.returncode == 4
     assert re.search(words, result.stderr), result.stderr
 
 
 def test_what_is_put_on_a_gpu_that_hangs_has_an_end(fake_gpus):
     """More iterations than a stream takes before it makes its caller wait."""
-    many = ("-n", "5000", "-w", "0", "--timeout", "2")
+    many = ("-n", "5000", "-w", "0", "--timeout", "6")
     result = run(*THREADS, *many, **fake_gpus(2, faults="launch:low_latency@1=hang"))
     assert result.returncode == 4, result.stderr

@@ -18,7 +18,7 @@ FEW_BLOCKS = {"NCCL_MAX_CTAS": "4"}
 """On a simulated GPU one runs after the other."""
 
 
-def start(*ranks, timeout_s=5, **env):
+def start(*ranks, timeout_s=40, **env):
     """A run that would last minutes, and the processes of its ranks; returns once they have connected."""
     launcher = subprocess.Popen(
         command("run", "all_reduce", *LONG, "--timeout", str(timeout_s), *ranks),
@@ -51,7 +51,7 @@ def alive(pid):
     [
         (1, signal.SIGKILL, 40, r"rank 1 (on \S+ is gone|was killed by signal 9)"),
         (0, signal.SIGKILL, 40, "rank 0 (is gone|was killed by signal 9)"),
-        (2, signal.SIGSTOP, 5, r"rank 2 (on \S+ stopped answering|did not take part)"),
+        (2, signal.SIGSTOP, 12, r"rank 2 (on \S+ stopped answering|did not take part)"),
     ],
 )
 def test_a_lost_rank_is_named_and_nothing_is_left(fake_gpus, victim, number, timeout_s, words):

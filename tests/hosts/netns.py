@@ -90,6 +90,8 @@ class Hosts:
             self.port(host, number, "master", bridge, "up")
             self.ip(host, "address", "add", f"10.78.{number}.{host + 1}/24", "dev", f"eth{number}")
             self.ip(host, "link", "set", f"eth{number}", "up")
+        for namespace in self.namespaces:
+            _until_up(namespace, f"eth{number}")
 
     def close(self) -> None:
         for namespace in [*self.namespaces, self._switch]:
@@ -109,6 +111,8 @@ class Hosts:
             (folder / "hosts").write_text(f"127.0.0.1 localhost\n::1 localhost\n{known}")
             (folder / "hostname").write_text(f"{self.names[host]}\n")
             self._plug_in(host, namespace)
+        for namespace in self.namespaces:
+            _until_up(namespace, "eth0")
 
     def _plug_in(self, host: int, namespace: str) -> None:
         _ip("netns", "add", namespace)
@@ -142,6 +146,14 @@ def make_hosts(count: int) -> Iterator[Hosts]:
 
 def _ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=HANGS_AFTER_S).stdout
+
+
+def _until_up(namespace: str, interface: str) -> None:
+    """Wait until it has a carrier, which the kernel finds some time after both ends of the cable are up."""
+    deadline = time.monotonic() + HANGS_AFTER_S
+    while " state UP " not in (shown := _ip("-n", namespace, "-oneline", "link", "show", interface)):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.01)
 
 
 def _pids(namespace: str) -> list[int]:

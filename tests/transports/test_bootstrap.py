@@ -223,7 +223,7 @@ def test_who_does_not_come_to_a_groups_exchange_is_named_by_its_number_in_the_jo
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=HANGS_AFTER_S))
 
     try:
-        got = on_ranks(4, body, timeout_s=3.0)
+        got = on_ranks(4, body, timeout_s=6.0)
     except PeerLostError as error:
         got = [str(error)]
     assert all("rank 1 did not enter an exchange" in str(one) for one in got)

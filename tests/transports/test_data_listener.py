@@ -96,9 +96,9 @@ def test_the_sockets_of_a_connection_are_handed_out_in_their_order():
 def test_a_sender_with_too_few_sockets_is_named():
     with (
         contextlib.ExitStack() as opened,
-        listening(timeout_s=3.0) as (listener, address),
+        listening(timeout_s=6.0) as (listener, address),
         pytest.raises(PeerLostError, match="rank 1 did not connect"),
-        listener.accepting(set(sockets_of(WANTED, 3)), soon(3.0), never),
+        listener.accepting(set(sockets_of(WANTED, 3)), soon(6.0), never),
     ):
         dial_twice(address, opened)
 

@@ -32,7 +32,7 @@ from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.tcp_store import TCPStore
 
 
-def come(*places, timeout_s=10.0, store=None, **others):
+def come(*places, timeout_s=60.0, store=None, **others):
     """What each process's join returns or raises; a place is (process, processes) or with more for meet()."""
     store = store or HashStore()
     opened = []
@@ -55,11 +55,11 @@ def texts(errors):
 
 
 def test_ranks_that_do_not_come_are_named_to_all_who_have():
-    errors = come((0, 8), *((n, 8) for n in (1, 2, 4, 5, 6)), timeout_s=4.0)
+    errors = come((0, 8), *((n, 8) for n in (1, 2, 4, 5, 6)), timeout_s=8.0)
     host = re.escape(socket.gethostname())
     assert len(errors) == 6
     for text in texts(errors):
-        assert re.fullmatch(f"PeerLostError: waited 4 s for ranks 3 and 7 of 8; last heard from {host}", text)
+        assert re.fullmatch(f"PeerLostError: waited 8 s for ranks 3 and 7 of 8; last heard from {host}", text)
     assert {error.rank for error in errors} == {3}
 
 
@@ -82,9 +82,9 @@ def test_what_another_rank_says_of_its_end_is_one_line_that_steers_no_terminal()
 
 
 def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
-    for text in texts(come((1, 4), (3, 4), timeout_s=3.0)):
+    for text in texts(come((1, 4), (3, 4), timeout_s=8.0)):
         assert text == (
-            "PeerLostError: waited 3 s for process 0 of 4, which has not arrived; "
+            "PeerLostError: waited 8 s for process 0 of 4, which has not arrived; "
             f"here are processes 1 and 3, on {socket.gethostname()}"
         )
     (text,) = texts(come((1, 4), timeout_s=0.5))
@@ -171,7 +171,7 @@ def test_an_earlier_runs_hub_that_is_gone_is_no_second_process_0():
 
 
 def test_two_processes_0():
-    errors = come((0, 2), (0, 2), timeout_s=1.0)
+    errors = come((0, 2), (0, 2), timeout_s=5.0)
     assert sum("process 0 has already arrived, at 127.0.0.1:" in str(error) for error in errors) == 1
 
 

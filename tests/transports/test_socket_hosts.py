@@ -154,7 +154,7 @@ def test_packets_of_another_size_change_no_data(start, hosts, shape):
 @each_shape
 def test_a_link_that_stays_down_ends_both_ranks_within_the_timeout(start, shape):
     with make_hosts(2) as own:
-        pair = Pair(own, shape, timeout_s=3.0)
+        pair = Pair(own, shape, timeout_s=6.0)
         try:
             own.cut(1)
             for rank in (0, 1):
@@ -166,7 +166,7 @@ def test_a_link_that_stays_down_ends_both_ranks_within_the_timeout(start, shape)
 
 @each_shape
 def test_a_stopped_rank_is_named_by_the_other(start, shape):
-    pair = start(shape, timeout_s=3.0)
+    pair = start(shape, timeout_s=6.0)
     for process in everything_of(pair.ranks[1].pid):
         os.kill(process, signal.SIGSTOP)
     said = pair.last(0)

@@ -47,7 +47,7 @@ def test_what_cannot_be_read_is_bad_input(tmp_path):
 
 def test_a_run_that_hangs(tmp_path):
     path = str(tmp_path / "record.json")
-    run("--ranks", "2", "-b", "8", "-e", "8", "-T", "4", "--fault", "stall", "--record", path)
+    run("--ranks", "2", "-b", "8", "-e", "8", "-T", "10", "--fault", "stall", "--record", path)
     result = in_process("log", "hang", path, "--json")
     findings = json.loads(result.stdout)["findings"]
     assert result.returncode == 1

@@ -236,7 +236,7 @@ def test_an_interface_that_no_other_host_reaches_is_named_with_both_addresses():
         for step in ("link add ib0 type veth peer name nowhere", "link set ib0 up", "address add 10.88.0.2/24 dev ib0"):
             ip(own, 1, *step.split())
         ip(own, 1, "link", "set", "nowhere", "up")
-        results = ended(start(own, (0, 1), *SMALL, "--timeout", "6", by_rank=({}, {"NCCL_SOCKET_IFNAME": "=ib0"})))
+        results = ended(start(own, (0, 1), *SMALL, "--timeout", "12", by_rank=({}, {"NCCL_SOCKET_IFNAME": "=ib0"})))
     for status, _, errors in results:
         assert status == 4
         assert re.search(r"cannot connect from eth0 \(10.77.0.1\) to rank 1 at 10.88.0.2:\d+: Network is unr", errors)
