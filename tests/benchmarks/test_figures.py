@@ -101,7 +101,7 @@ def test_what_is_said_of_missed_host_targets():
     )
     one_mib = [one for name, _, _, size, one in peer if size == MIB and one.target.ratio == 2.5]
     assert (
-        f"missed in all {len(one_mib)} cases with 3 turns or fewer, at {span([one.ratio for one in one_mib])};" in TEXT
+        f"missed in all {len(one_mib)} cases with 5 turns or fewer, at {span([one.ratio for one in one_mib])};" in TEXT
     )
     both = [one for one in floor if one in peer]
     in_place = [one for one in floor if one[2] == "in_place"]
