@@ -314,3 +314,19 @@ def test_predictions_of_our_engine_on_gpus(use, name):
     errors = [abs(row["error"]) for row in compared() if row["use"] == use]
     figures = f"| {len(errors)} | {statistics.median(errors):.0%} | {max(errors):.0%} |"
     assert re.search(rf"^\| {re.escape(name)}: .* {re.escape(figures)}$", TUNING, re.MULTILINE)
+
+
+def test_what_calls_through_torch_take_on_the_cpu():
+    rounds: dict[tuple[str, str], list[float]] = {}
+    for one in samples("torch/results/calls.jsonl"):
+        rounds.setdefault((one["call"], one["backend"]), []).append(statistics.median(one["us"]))
+    for name, call in {
+        "all_reduce": "all_reduce",
+        "all_gather_into_tensor": "all_gather_into_tensor",
+        "all_reduce with async_op": "all_reduce, async_op",
+        "the same, and wait": "all_reduce, async_op, wait",
+    }.items():
+        ours, before, nccl = (
+            f"{statistics.median(rounds[call, backend]):.1f}" for backend in ("railgauge", "railgauge before", "nccl")
+        )
+        assert f"| {name} | {ours} | {before} | {nccl} |" in TEXT
