@@ -68,15 +68,16 @@ CUDA_START_FAILED = Card(
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
         ),
         Pattern(
-            r"device\(s\) is/are busy",
+            r"device\(s\) is/are busy|CUDA-capable device.{0,20} busy or unavailable|cudaErrorDevicesUnavailable"
+            r"|[Cc]uda failure 46\b",
             FAIL,
             "a GPU takes no further process: another one holds it alone (compute mode Exclusive_Process), or it needs "
             "a reset, as dmesg then says",
         ),
         Pattern(
-            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|46)\b|no CUDA-capable device"
+            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
-            r"|all CUDA-capable devices|No CUDA GPUs are available"
+            r"|No CUDA GPUs are available"
             r"|Found no NVIDIA driver|No CUDA runtime is found|no GPUs found!"
             r"|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,

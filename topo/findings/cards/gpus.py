@@ -214,6 +214,12 @@ P2P_UNSUPPORTED = Card(
             "CUDA gives no peer access between two GPUs",
         ),
         Pattern(
+            r"Peer GPU \d+ is not accessible",
+            FAIL,
+            "a program stops because a GPU may not access the memory of another one of the host (NVSHMEM asks for it "
+            "unless a NIC with GPUDirect RDMA connects them)",
+        ),
+        Pattern(
             r"doesn't support faster communication broadband via P2P",
             FAIL,
             "the program stops because GPUs of this series have no P2P: it wants NCCL_P2P_DISABLE=1 and "

@@ -85,7 +85,8 @@ RANKS_MISSING = Card(
             suspect=True,
         ),
         Pattern(
-            r"[Bb]arrier timed out|Timed out (?:waiting|task names|initializing process group)|store_based_barrier"
+            r"[Bb]arrier timed out|[Tt]imed out task names|Timed out (?:waiting|initializing process group)"
+            r"|store_based_barrier"
             r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
             r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"
             r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE"

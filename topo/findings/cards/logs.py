@@ -36,10 +36,16 @@ PEER_LOST = Card(
             follows=True,
         ),
         Pattern(
+            r"has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous",
+            FAIL,
+            "torchrun's rendezvous is gone: the agent that held its store has ended, which is the first node's, or "
+            "that of another job with the same address and port",
+            follows=True,
+        ),
+        Pattern(
             r"remote process exited or there was a network error|A worker died or was killed|worker process has died"
             r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly"
             r"|lost communication with a remote daemon|Horovod has been shut down"
-            r"|has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous"
             r"|Failed to send RPC to coordination service|JAX distributed service detected fatal",
             FAIL,
             "another rank ended or was killed: its own log says why",

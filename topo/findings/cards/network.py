@@ -289,6 +289,11 @@ PORTS_BLOCKED = Card(
             general=1,
         ),
         Pattern(
+            r"\[c10d\].*errno: 97\b",
+            INFO,
+            "IPv6 is off on this host, and PyTorch goes on by IPv4: harmless",
+        ),
+        Pattern(
             r"client socket has failed to connect to .*(?:errno: 1(?:01|10|11|13)|system error: 100(?:51|60|61|65))\b",
             FAIL,
             "a rank cannot connect to the job's store on the first node, or to another rank: nothing listens there, "

@@ -89,10 +89,16 @@ MEMLOCK_LOW = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_(?:reg_mr\w*|create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory"
-            r"|[Uu]nable to create \w+ (?:CQ|QP|SRQ)\b.*Cannot allocate memory",
+            r"ibv_reg_mr\w*\b.*Cannot allocate memory",
             FAIL,
             "memory cannot be registered with the NIC: the process's limit on locked memory is too low",
+        ),
+        Pattern(
+            r"ibv_(?:create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory"
+            r"|[Uu]nable to create \w+ (?:CQ|QP|SRQ)\b.*Cannot allocate memory",
+            FAIL,
+            "there is no memory for a NIC's queues: mostly the process's limit on locked memory is too low; where "
+            "ulimit -l in the job says unlimited, there are more connections than the NIC or its host has room for",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl-tests/issues/206",),

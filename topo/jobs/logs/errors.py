@@ -122,6 +122,7 @@ NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "ven
     "remote": "remote_gids",
     "hca": "hcas",
     "gpu": "gpus",
+    "task": "tasks",
 }
 
 
@@ -131,6 +132,7 @@ DETAILS = (
     ("local", "from GID"),
     ("remote", "to GID"),
     ("gpu", "GPU"),
+    ("task", "late:"),
 )
 
 
@@ -148,7 +150,7 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     hosts of one name.
     """
     ends = log.ends
-    sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
+    sightings = _of_start(_of_allocator([_in_context(log, seen) for seen in log.sightings.values()]))
     causes = _causes(log, sightings)
     sightings = [seen for seen in sightings if not _is_retry(seen) or any(seen is one for one in causes)]
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
@@ -202,7 +204,19 @@ def _of_allocator(sightings: list[Sighting]) -> list[Sighting]:
     if asked is None or (full and full[0] < asked):
         return sightings
     sightings[asked] = replace(sightings[asked], entry=FOREIGN_REQUEST)
-    for at in full:
+    return _following(sightings, full)
+
+
+def _of_start(sightings: list[Sighting]) -> list[Sighting]:
+    """With calls of CUDA or HIP that fail after it did not start as what follows from that."""
+    cards = [seen.entry.card for seen in sightings]
+    start = cards.index(CUDA_START_FAILED) if CUDA_START_FAILED in cards else len(cards)
+    return _following(sightings, [at for at, card in enumerate(cards) if card is CUDA_FAILURE and at > start])
+
+
+def _following(sightings: list[Sighting], places: Sequence[int]) -> list[Sighting]:
+    """With some of them as what follows from others."""
+    for at in places:
         card, pattern = sightings[at].entry
         sightings[at] = replace(sightings[at], entry=Entry(card, pattern._replace(follows=True)))
     return sightings

@@ -12,13 +12,13 @@ from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own, weak_error_at_end
+from railgauge.topo.jobs.logs.figures import cores, figure
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.moment import earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.records import Rank, Search
 from railgauge.topo.jobs.logs.scan import Scanner
-from railgauge.topo.jobs.logs.sighting import Sighting
-from railgauge.topo.values.cpuset import from_list
+from railgauge.topo.jobs.logs.sighting import LATE, TASK, Sighting
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
@@ -36,7 +36,7 @@ INTERFACE = re.compile(r"NET : Using interface ([^:\s]+):(\S+?)<")
 """Of NCCL 2.0 to 2.3: each is a line, and ranks meet by the first."""
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
 CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
-HCA_GDR = re.compile(r"(?<!NET/Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
+HCA_GDR = re.compile(r"(?<!Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
 PAIR_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for GPU (\S+) / HCA (\w+) \(distance (\d+)")
 RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
 TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
@@ -123,6 +123,7 @@ class Log:
         self._file = 0
         self._last_error: str | None = None  # who announced it; None while nobody has
         self._warned: LogLine | None = None
+        self._listing: Sighting | None = None  # what the tasks are named of that are listed below it
 
     @property
     def empty(self) -> bool:
@@ -132,7 +133,7 @@ class Log:
     @property
     def _tells_of_a_job(self) -> bool:
         job = self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any
-        return bool(job or self.events or self.kernel.of_kernel or self.kernel.any)
+        return bool(job or self.hca_gdr or self.events or self.kernel.of_kernel or self.kernel.any)
 
     @property
     def on_one_node(self) -> bool:
@@ -282,7 +283,7 @@ class Log:
         elif LEAVES.match(text):
             self.leaves = True
         elif found := PATTERN.search(text):
-            intra, inter = _figure(found[4]), _figure(found[5])
+            intra, inter = figure(found[4]), figure(found[5])
             search = Search(host, int(found[1]), int(found[3]), intra, inter, found[6], found[7], int(found[2]))
             self.searches[search] = None
         elif found := LOADED.search(text):
@@ -290,18 +291,18 @@ class Log:
         elif found := TOPOLOGY.search(text):
             self.topology_files[found[1]] = None
         elif found := BRIDGE.search(text):
-            if _figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
-                self.slow_bridges[host, found[2]] = _figure(found[1])
+            if figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
+                self.slow_bridges[host, found[2]] = figure(found[1])
             if gpu := GPU.search(text):
                 self._gpus[line.host, line.pid, line.thread] = gpu[1]
         elif found := NVLINK.search(text):
             gpu_of_line = self._gpus.get((line.host, line.pid, line.thread), "")
             if gpu_of_line:
-                self.nvlinks[host, gpu_of_line, found[2]] = _figure(found[1])
+                self.nvlinks[host, gpu_of_line, found[2]] = figure(found[1])
         elif found := GID.search(text):
             self.link_local[host].add(int(found[1]))
         elif found := AFFINITY.search(text):
-            self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
+            self.narrowed[host, int(found[1])] = cores(found[2]), cores(found[3])
         elif found := FABRIC.search(text):
             self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16)
         else:
@@ -331,6 +332,9 @@ class Log:
         self.ranks[comm, rank] = Rank(comm, rank, size, line.host, line.pid, device, bus_id)
 
     def _error(self, line: LogLine) -> None:
+        if self._listing and not line.level and TASK.fullmatch(line.text):
+            self._listing.take_late(line.text)
+            return
         key = line.level, line.text[:LONGEST_MESSAGE]
         if key not in self._known:
             sighting = self._sighting(*key)
@@ -338,6 +342,7 @@ class Log:
                 self._known[key] = sighting
         else:
             sighting = self._known[key]
+        self._listing = sighting if line.text.endswith(LATE) else None
         if sighting:
             sighting.times += 1
             sighting.hosts.add(line.host)
@@ -381,18 +386,3 @@ class Log:
 def _device(found: re.Match[str]) -> str:
     """A device, or those that are merged into one."""
     return found["one"] or "+".join(MERGED.findall(found["merged"]))
-
-
-def _cores(text: str) -> int:
-    """The number of cores in a list; 0 if it is invalid."""
-    try:
-        return len(from_list(text))
-    except ValueError:
-        return 0
-
-
-def _figure(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:  # 1.2.3: not of NCCL
-        return 0.0

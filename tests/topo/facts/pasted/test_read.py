@@ -246,6 +246,16 @@ def test_ports_of_ibstat():
     assert levels(texts.IBSTAT)["ib-port-down"] == {"FAIL"}
 
 
+def test_a_port_that_is_pasted_alone_says_nothing_of_others():
+    alone = "CA 'qib1'\n\tCA type: InfiniPath_QLE7340\n\tNumber of ports: 2\n\tPort 2:\n\t\tState: Down\n"
+    alone += "\t\tPhysical state: Polling\n\t\tLink layer: InfiniBand\n"
+    (down,) = [one for one in check(machine(alone), RULES) if one.id == "ib-port-down"]
+    assert (down.level, down.message.partition(": ")[2]) == (
+        "FAIL",
+        "no other port is known: NCCL falls back to sockets",
+    )
+
+
 def test_ports_of_ibstatus():
     port = facts(texts.IBSTATUS).rdma[0].ports[0]
     assert (port.state, port.rate_gbps, port.width, port.speed, port.lid) == ("ACTIVE", 200, 4, "HDR", 13)
