@@ -175,6 +175,21 @@ MIG_ENABLED = Card(
     shared_with=("duplicate-gpu",),
     links=("https://github.com/NVIDIA/nccl/issues/1716",),
 )
+COMPUTE_MODE = Card(
+    id="compute-mode",
+    title="A GPU takes one process at a time, or none",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "In compute mode Exclusive_Process the first process that opens a GPU has it alone; Prohibited keeps all away. "
+        "Schedulers set the first by design, for one rank a GPU. A second rank, a server beside the job, or what an "
+        "earlier job left running then ends with 'all CUDA-capable devices are busy or unavailable'. WARN where GPUs "
+        "of one node differ."
+    ),
+    remedy="nvidia-smi -i GPU -c DEFAULT, unless the scheduler sets it by design; for several processes a GPU use MPS",
+    sure="nvidia-smi --query-gpu=index,compute_mode --format=csv",
+    passes="every GPU takes several processes",
+    reads=("nvmlDeviceGetComputeMode",),
+)
 P2P_UNSUPPORTED = Card(
     id="p2p-unsupported",
     title="GPUs have no peer access",

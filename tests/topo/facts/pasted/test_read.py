@@ -86,7 +86,7 @@ def test_health_of_nvidia_smi_q():
     assert (health.ecc["dram_uncorrected_volatile"], health.pcie_replays, health.temperature_c) == (1, 3, 34)
     assert health.remapped_rows == {"corrected": 0, "uncorrected": 1, "pending": 1, "failed": 0}
     assert health.power_mw == {"limit": 700_000, "draw": 71_200}
-    assert health.persistence is True
+    assert (health.persistence, health.compute_mode) == (True, 3)
 
 
 def test_link_of_nvidia_smi_q():
@@ -122,6 +122,9 @@ def test_the_table_of_nvidia_smi():
     found = facts(texts.SMI)
     assert [(gpu.bus_id, gpu.sm) for gpu in found.gpus] == [("0000:1b:00.0", 90), ("0000:43:00.0", 90)]
     assert (found.gpus[0].name, found.cuda) == ("NVIDIA H100 80GB HBM3", "12.4")
+    assert "PASS" in levels(texts.SMI)["compute-mode"]
+    for written, level in (("E. Process", "WARN"), ("Prohibited", "FAIL")):
+        assert level in levels(texts.SMI.replace("   Default |", f"{written:>10} |", 1))["compute-mode"]
 
 
 def test_the_table_of_an_old_driver_has_short_bus_ids_and_no_cuda_release():
