@@ -252,7 +252,9 @@ P2P_UNSUPPORTED = Card(
             "no transport connects two ranks",
         ),
         Pattern(
-            r"P2P is disabled between", WARN, "the driver gives no peer access between two GPUs that are connected"
+            r"P2P is disabled between|\bDevice \d+ peer access Device \d+ is not available",
+            WARN,
+            "the driver gives no peer access between two GPUs of the host",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1309", "https://github.com/NVIDIA/nccl/issues/1637"),

@@ -137,12 +137,13 @@ class Log:
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks are on one host: NCCL counts one node, all ranks of every communicator are known there, or
-        connections that are not of the network join them all. With NCCL_HOSTID it is several.
+        """Whether all ranks are on one host: NCCL counts one node, nccl-tests lists all there, all ranks of every
+        communicator are known there, or connections that are not of the network join them all. With NCCL_HOSTID it is
+        several.
         """
         if self.leaves or self.on_several_nodes:
             return False
-        if self.nodes or (self.bootstraps and self._meets_by_loopback):
+        if self.nodes or self.outputs.nodes or (self.bootstraps and self._meets_by_loopback):
             return True
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
         if members and all(times == size for (_, _, size), times in members.items()):
@@ -161,10 +162,11 @@ class Log:
 
     @property
     def on_several_nodes(self) -> bool:
-        """Whether the log shows ranks on several nodes: hosts, NCCL's count, or connections by the network."""
+        """Whether the log shows ranks on several nodes: hosts, NCCL's count, nccl-tests' list, or connections."""
         if self.nodes:
             return max(self.nodes.values()) > 1
-        return self.leaves or len(self.hosts) > 1 or self.connections.by_network
+        by_list = self.outputs.nodes > 1 if self.outputs.nodes else self.connections.by_network
+        return self.leaves or len(self.hosts) > 1 or by_list
 
     @property
     def ends(self) -> tuple[str, ...]:
