@@ -33,7 +33,8 @@ DRIVER_MISMATCH = Card(
             "it was in use, or a container with libraries of its own",
         ),
         Pattern(
-            r"driver version is insufficient|[Cc]uda failure (?:35|803|804)\b|(?:CUDA|ROCr) Driver version found is"
+            r"driver version is insufficient|not supported in the installed CUDA driver|[Cc]uda failure (?:35|36|803"
+            r"|804)\b|(?:CUDA|ROCr) Driver version found is"
             r"|unsupported display driver|forward compatibility was attempted",
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",

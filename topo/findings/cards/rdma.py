@@ -107,6 +107,13 @@ VERBS_DEVICE_MISSING = Card(
             "an RDMA device is there and cannot be opened or used",
         ),
         Pattern(
+            r"Did not detect devices|[Uu]nable to find the Infiniband/RoCE device",
+            FAIL,
+            "a program finds no RDMA device: the container is not given /dev/infiniband, its libibverbs is older than "
+            "the host's modules, or no driver runs the NIC",
+            follows=True,
+        ),
+        Pattern(
             r"Failed to get IB devices list|^(?:.*: )?No IB devices found|sys files not found \(/sys/class/infiniband",
             FAIL,
             "there is no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "

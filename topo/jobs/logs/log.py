@@ -62,6 +62,8 @@ SPEAKER = re.compile(
 EVENT = re.compile(r"(?:^|\s)(?:Normal|Warning) +[A-Z]\w+ .*\b(?:default-scheduler|kubelet)\b")
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
+SPEED = re.compile(r"Could not get speed from /sys/class/net/([^/\s]{1,15})/speed")
+"""Of each interface that sockets use for data."""
 LOOPBACK = re.compile(r" (?:127\.|::1$)")
 SLOW_BRIDGE_GB_PER_S = 1.0
 """Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a fictitious bridge of a hypervisor has 0.2."""
@@ -249,6 +251,10 @@ class Log:
             if names[:1] and names[0].startswith("lo:") and len(names) > 1 and host not in self.bootstraps:
                 self.bootstraps[host] = "lo 127.0.0.1"  # releases without a line of their own on it
                 self.interfaces |= dict.fromkeys(name.partition(":")[0] for name in names)
+        elif found := SPEED.search(text):
+            known = self.devices[host].get("Socket", ())
+            if not any(one.startswith(f"{found[1]}:") for one in known):
+                self.devices[host]["Socket"] = (*known, f"{found[1]}:")
         elif found := PLUGIN.search(text):
             self.plugins[host].add(found[1] or "")
         elif NO_DEVICE.search(text):

@@ -249,13 +249,20 @@ def test_ports_of_ibstat():
     assert levels(texts.IBSTAT)["ib-port-down"] == {"FAIL"}
 
 
+def test_a_small_mtu_is_named_without_the_interface():
+    port = "hca_id: mlx5_6\n\tvendor_part_id:\t4119\n\t\tport:\t1\n\t\t\tstate:\tPORT_ACTIVE (4)\n"
+    port += "\t\t\tactive_mtu:\t1024 (3)\n\t\t\tlink_layer:\tEthernet\n"
+    assert levels(port)["mtu-mismatch"] == {"INFO"}
+    assert levels(port.replace("1024 (3)", "4096 (5)"))["mtu-mismatch"] == {"UNKNOWN"}
+
+
 def test_a_port_that_is_pasted_alone_says_nothing_of_others():
     alone = "CA 'qib1'\n\tCA type: InfiniPath_QLE7340\n\tNumber of ports: 2\n\tPort 2:\n\t\tState: Down\n"
     alone += "\t\tPhysical state: Polling\n\t\tLink layer: InfiniBand\n"
     (down,) = [one for one in check(machine(alone), RULES) if one.id == "ib-port-down"]
     assert (down.level, down.message.partition(": ")[2]) == (
         "FAIL",
-        "no other port is known: NCCL falls back to sockets",
+        "no other port is known to be up: NCCL falls back to sockets",
     )
 
 
