@@ -34,7 +34,7 @@ DRIVER_MISMATCH = Card(
         ),
         Pattern(
             r"driver version is insufficient|not supported in the installed CUDA driver|[Cc]uda failure (?:35|36|803"
-            r"|804)\b|(?:CUDA|ROCr) Driver version found is"
+            r"|804)\b|PTX was compiled with an unsupported|[Cc]uda failure 222\b|(?:CUDA|ROCr) Driver version found is"
             r"|unsupported display driver|forward compatibility was attempted",
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",

@@ -11,13 +11,12 @@ from railgauge.topo.findings.cards.calls import (
     CUDA_FAILURE,
     CUDA_START_FAILED,
     GPU_MEMORY_FULL,
-    HOST_MEMORY_FULL,
     SOCKET_FAILED,
 )
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
-from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
+from railgauge.topo.findings.cards.jobs import HOST_MEMORY_FULL, HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
 from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, OTHER_WARNING, PEER_LOST
 from railgauge.topo.findings.cards.network import (
