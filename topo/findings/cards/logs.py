@@ -78,11 +78,18 @@ COLLECTIVE_TIMEOUT = Card(
         ),
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work"
-            r"|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
+            r"|ProcessGroup\w+ watchdog hang"
             r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
             r"|No available shared memory broadcast block found",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
+            follows=True,
+        ),
+        Pattern(
+            r"reduced, gathered or broadcasted by subset of ranks",
+            FAIL,
+            "Horovod waits for ranks that have not submitted a collective: these hold the job up, or have ended",
+            general=1,
             follows=True,
         ),
     ),

@@ -35,6 +35,16 @@ SHM_TOO_SMALL = Card(
             "/dev/shm is full",
         ),
         Pattern(
+            r"exceeds memory available in /dev/shm",
+            FAIL,
+            "/dev/shm is smaller than the shared memory that Ray's object store is to have",
+        ),
+        Pattern(
+            r"using /tmp instead of /dev/shm",
+            WARN,
+            "/dev/shm is too small for Ray's object store, which lies in /tmp, on a disk, instead",
+        ),
+        Pattern(
             r"\bBus error\b|\bSIGBUS\b|exit ?code *:? *-7\b|return code = -7\b|insufficient shared memory",
             FAIL,
             "a rank died of a bus error, as it does once /dev/shm is full",
