@@ -237,10 +237,16 @@ CUDA_FAILURE = Card(
             "gone; Xids in dmesg of both tell",
         ),
         Pattern(
-            r"not permitted when stream is capturing|failed due to a previous error during capture",
+            r"not permitted when stream is capturing",
             FAIL,
             "a call was made that a CUDA graph cannot hold while it was captured: an allocation, a synchronization, or "
             "another thread's work on the GPU",
+        ),
+        Pattern(
+            r"failed due to a previous error during capture",
+            FAIL,
+            "the capture of a CUDA graph failed of an error before in it: a call that it cannot hold, or no memory",
+            follows=True,
         ),
         Pattern(
             r"(?:[Cc]uda|CUDA|HIP|hip)\b.*invalid resource handle",

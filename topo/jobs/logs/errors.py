@@ -123,8 +123,6 @@ NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "ven
     "gpu": "gpus",
     "task": "tasks",
 }
-
-
 DETAILS = (
     ("peer", "peer"),
     ("hca", "through"),
@@ -259,6 +257,8 @@ def _own_cause(
     keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if general else ())
     if general and card in detail:
         return detail[card]
+    if seen.entry.card is VERBS_DEVICE_MISSING and seen.entry.pattern.follows:
+        return known.get(VERBS_PROVIDER_MISSING.id)
     follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_GPU
     return next((known[key] for key in keys if key in known), faulty if card in follow else None)
 
