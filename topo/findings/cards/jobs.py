@@ -85,6 +85,12 @@ RANKS_MISSING = Card(
             suspect=True,
         ),
         Pattern(
+            r"monitoredBarrier, but received errors",
+            FAIL,
+            "a rank did not get through a barrier that watches for it: the line names it (its own log says why)",
+            follows=True,
+        ),
+        Pattern(
             r"[Bb]arrier timed out|[Tt]imed out task names|Timed out (?:waiting|initializing process group)"
             r"|store_based_barrier"
             r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"

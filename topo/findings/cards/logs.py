@@ -70,7 +70,7 @@ COLLECTIVE_TIMEOUT = Card(
             follows=True,
         ),
         Pattern(
-            r"watchdog got stuck|Heartbeat monitor timed out|watchdog hang detected by monitor",
+            r"watchdog got stuck|Heartbeat monitor timed out|watchdog hang detected by monitor|acquire GIL",
             FAIL,
             "PyTorch's watchdog thread made no progress: a call of CUDA or NCCL does not return, or another thread "
             "holds Python's lock in one; py-spy dump --native of that rank shows which",
@@ -175,8 +175,7 @@ JOB_FAILED = Card(
     levels=(INFO, WARN, FAIL),
     about=(
         "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the "
-        "cause: it "
-        "stands in an earlier line, or in the log of another rank."
+        "cause: it stands in an earlier line, or in the log of another rank."
     ),
     remedy=(
         "collect the logs of all ranks with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE=nccl.%h.%p, and dmesg of the nodes; "
@@ -193,6 +192,12 @@ JOB_FAILED = Card(
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
             follows=True,
+        ),
+        Pattern(
+            r"Expected to have finished reduction in the prior iteration",
+            FAIL,
+            "a rank's pass used other parameters of the model than DDP waits for: find_unused_parameters=True, or the "
+            "same branches of the model on all ranks",
         ),
         Pattern(
             r"INTERNAL ASSERT FAILED",

@@ -122,6 +122,12 @@ SOCKET_IFNAME_NOMATCH = Card(
             common=True,
         ),
         Pattern(
+            r"Unable to find interface for: \S",
+            FAIL,
+            "gloo's address is none of its host's interfaces: what the host's name resolves to (/etc/hosts, a VPN), or "
+            "what the program chose; GLOO_SOCKET_IFNAME chooses one",
+        ),
+        Pattern(
             r"(?:address|family \d+)\b.* is neither AF_INET",
             FAIL,
             "a rank was given an invalid address: a peer found no interface, as NCCL_SOCKET_IFNAME names none there, "

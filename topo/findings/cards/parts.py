@@ -222,7 +222,7 @@ INVALID_USAGE = Card(
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
         Pattern(
-            r"NCCL [Ee]rror\b.{0,300}\binvalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b"
+            r"NCCL [Ee]rror\b(?:(?!unhandled).){0,300}\binvalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b"
             r"|\bnccl[A-Z]\w+ failed: invalid (?:argument|usage)",
             FAIL,
             "the program called NCCL in a way that is not allowed, which NCCL_DEBUG=WARN of that rank explains: mostly "

@@ -216,6 +216,10 @@ class Log:
 
     def _take_foreign(self, line: LogLine) -> None:
         """A line without NCCL's header: of another program, or of a warning above it."""
+        said, _, last = line.text.partition(LAST_ERROR)
+        if last := last.strip(' "}'):  # in one line, as JSON and some loggers have it
+            self._error(line._replace(level="WARN", text=last))
+            line = line._replace(text=said)
         who = SPEAKER.match(line.text)
         if self._last_error is not None and who and who[0] not in ("", self._last_error):
             self._take(line)  # of another worker that shares the pipe
