@@ -251,8 +251,8 @@ CUDA_FAILURE = Card(
         Pattern(
             r"(?:[Cc]uda|CUDA|HIP|hip)\b.*invalid resource handle",
             FAIL,
-            "a stream, an event or memory is used that is of another GPU or another process, or was destroyed: mostly "
-            "the process has not set its device before the call",
+            "a stream, an event or memory is used that is of another GPU or process, or was destroyed: the process has "
+            "not set its device before the call, or it imports memory of a peer with which it shares no IMEX domain",
         ),
         Pattern(
             r"Invalid access of peer GPU memory|Memory access fault by GPU"
