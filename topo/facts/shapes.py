@@ -131,6 +131,7 @@ HEALTH_OF_GPU = _object(
     pstate=READING,
     temperature_c=READING,
     persistence=READING,
+    compute_mode=READING,
     recovery_action=READING,
 )
 GPU_HEALTH = _object(

@@ -67,6 +67,7 @@ def _healthy(gpu: dict[str, Any]) -> dict[str, Any]:
         "pstate": 0,
         "temperature_c": 45,
         "persistence": 1,
+        "compute_mode": 0,
         "recovery_action": 0,
         "reasons": {"retired_pages": "Not Supported"},
     }

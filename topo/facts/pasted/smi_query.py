@@ -210,6 +210,9 @@ def _health(fields: Fields) -> dict[str, Any]:
         "pstate": _number({"state": fields.get("Performance State", "").removeprefix("P")}, "state"),
         "temperature_c": _number(fields, "Temperature/GPU Current Temp"),
         "persistence": mode.get(fields.get("Persistence Mode", "")),
+        "compute_mode": {"Default": 0, "Exclusive_Thread": 1, "Prohibited": 2, "Exclusive_Process": 3}.get(
+            fields.get("Compute Mode", "")
+        ),
         "recovery_action": {"None": 0, "Reset": 1, "Reboot": 2, "Drain P2P": 3, "Drain and Reset": 4}.get(
             fields.get("GPU Recovery Action", "")
         ),

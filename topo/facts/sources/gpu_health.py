@@ -49,6 +49,7 @@ class GpuHealth:
     pstate: int | None = None
     temperature_c: int | None = None
     persistence: bool | None = None
+    compute_mode: int | None = None
     recovery_action: int | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -145,6 +146,7 @@ def _gpu(answer: Facts) -> GpuHealth:
         power_mw=answer.get("power_mw", {}),
         pstate=answer.get("pstate"),
         temperature_c=answer.get("temperature_c"),
+        compute_mode=answer.get("compute_mode"),
         recovery_action=answer.get("recovery_action"),
         reasons=answer.get("reasons", {}),
         **{name: None if value is None else bool(value) for name, value in flags.items()},

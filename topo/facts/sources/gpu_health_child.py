@@ -127,6 +127,7 @@ def health_of(pynvml: Any, index: int) -> dict[str, Any]:
         "pstate": asked.ask("pstate", "nvmlDeviceGetPerformanceState", handle),
         "temperature_c": asked.ask("temperature_c", "nvmlDeviceGetTemperature", handle, TEMPERATURE_GPU),
         "persistence": asked.ask("persistence", "nvmlDeviceGetPersistenceMode", handle),
+        "compute_mode": asked.ask("compute_mode", "nvmlDeviceGetComputeMode", handle),
         "recovery_action": _fields(pynvml, asked, handle, "recovery_action", {"action": RECOVERY_ACTION})["action"],
         "reasons": asked.reasons,
     }

@@ -20,7 +20,8 @@ CUDA_ARCH_MISSING = Card(
             r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
             r"|500)\b|Unable to find code object|Cannot retrieve Static function|kernel image is invalid"
             r"|invalid (?:kernel|image) file|hipError(?:NoBinaryForGpu|InvalidKernelFile|InvalidImage|SharedObject\w+)"
-            r"|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)|not compatible with the current PyTorch installation",
+            r"|PTX JIT compilation failed|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)"
+            r"|not compatible with the current PyTorch installation",
             FAIL,
             "CUDA finds no kernel for this GPU: the library was built without its architecture",
         ),
@@ -68,15 +69,29 @@ CUDA_START_FAILED = Card(
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
         ),
         Pattern(
-            r"device\(s\) is/are busy",
+            r"driver is a stub library|[Cc]uda failure 34\b|PTX JIT compiler library not found",
+            FAIL,
+            "a library of NVIDIA's driver is missing in the process, or the stub that the CUDA toolkit has for linking "
+            "is loaded in its place: leave stubs out of LD_LIBRARY_PATH; a container gets the library from NVIDIA's "
+            "runtime (NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
+        ),
+        Pattern(
+            r"\bMPS\b.*(?:failed|not ready|terminated)|number of connections for MPS|valid Grid license",
+            FAIL,
+            "what stands between the process and the GPU does not serve it: CUDA's MPS server (its daemon, its pipe in "
+            "CUDA_MPS_PIPE_DIRECTORY, its limit of clients), or a virtual GPU without a licence",
+        ),
+        Pattern(
+            r"device\(s\) is/are busy|CUDA-capable device.{0,20} busy or unavailable|cudaErrorDevicesUnavailable"
+            r"|[Cc]uda failure 46\b",
             FAIL,
             "a GPU takes no further process: another one holds it alone (compute mode Exclusive_Process), or it needs "
             "a reset, as dmesg then says",
         ),
         Pattern(
-            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100|46)\b|no CUDA-capable device"
+            r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100)\b|no CUDA-capable device"
             r"|CUDA driver initialization failed|nvml error: driver not loaded"
-            r"|all CUDA-capable devices|No CUDA GPUs are available"
+            r"|No CUDA GPUs are available"
             r"|Found no NVIDIA driver|No CUDA runtime is found|no GPUs found!"
             r"|could not select device driver|Cannot re-initialize CUDA in forked",
             FAIL,
@@ -86,8 +101,7 @@ CUDA_START_FAILED = Card(
             r"(?i:NVIDIA Driver was not detected|driver not loaded|couldn't communicate with the NVIDIA driver)",
             FAIL,
             "no driver of NVIDIA's runs on the node, or it is not in the container, which gets it from NVIDIA's "
-            "runtime: the "
-            "module is not loaded or was not built for this kernel (dkms status), or Secure Boot forbids it",
+            "runtime: the module is not loaded or not built for this kernel (dkms status), or Secure Boot forbids it",
             general=1,
         ),
         Pattern(
@@ -172,56 +186,6 @@ GPU_MEMORY_FULL = Card(
         ),
     ),
 )
-HOST_MEMORY_FULL = Card(
-    id="host-memory-full",
-    title="Host memory cannot be allocated",
-    levels=(INFO, FAIL),
-    about="malloc, mmap or the allocation of page-locked memory failed in a rank.",
-    remedy=(
-        "check the memory limit of the container or cgroup and other load on the host; dmesg shows what was killed"
-    ),
-    sure="free -g; cat /sys/fs/cgroup/memory.max; dmesg | grep -i oom",
-    shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
-    patterns=(
-        Pattern(
-            r"\b(?:\w*mmap|\w*alloc|posix_memalign|shmat|s?brk)\([^)]*\).*Cannot allocate memory",
-            FAIL,
-            "host memory cannot be mapped: the limit of a container or cgroup, of address space, or of mappings "
-            "(vm.max_map_count)",
-        ),
-        Pattern(
-            r"std::bad_alloc|\bMemoryError\b(?!.*(?:CUDA|HIP))",
-            FAIL,
-            "a program could not allocate host memory",
-        ),
-        Pattern(
-            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
-            r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
-            r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
-            r"|out of host memory|failed to cuda host alloc|failed to grow)",
-            FAIL,
-            "host memory cannot be allocated",
-            common=True,
-            general=1,
-        ),
-        Pattern(
-            r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
-            r"|oom_kill event|OOM-killed|OOMKilled"
-            r"|Out [Oo]f [Mm]emory: Killed process|task \d[\d,-]*: Out Of Memory",
-            FAIL,
-            "a process was killed because host memory, or its limit for the job, is full",
-        ),
-        Pattern(
-            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed"
-            r"|exited on signal 9\b|(?i:killed by signal:? 9\b)|\bKilled \(signal 9\)|(?i:exit(?:ed)?(?: (?:with"
-            r"|status|code|exit))*:? 137\b)"
-            r"|(?:^|[>:] ?|\d +)Killed *$|: +\d+ Killed +\S",
-            FAIL,
-            "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",
-            follows=True,
-        ),
-    ),
-)
 SHM_REGISTER_FAILED = Card(
     id="shm-register-failed",
     title="CUDA cannot use a segment of shared memory",
@@ -271,6 +235,24 @@ CUDA_FAILURE = Card(
             FAIL,
             "an access over NVLink failed: the fabric or a GPU at its other end is faulty, or the peer's memory is "
             "gone; Xids in dmesg of both tell",
+        ),
+        Pattern(
+            r"not permitted when stream is capturing",
+            FAIL,
+            "a call was made that a CUDA graph cannot hold while it was captured: an allocation, a synchronization, or "
+            "another thread's work on the GPU",
+        ),
+        Pattern(
+            r"failed due to a previous error during capture",
+            FAIL,
+            "the capture of a CUDA graph failed of an error before in it: a call that it cannot hold, or no memory",
+            follows=True,
+        ),
+        Pattern(
+            r"(?:[Cc]uda|CUDA|HIP|hip)\b.*invalid resource handle",
+            FAIL,
+            "a stream, an event or memory is used that is of another GPU or process, or was destroyed: the process has "
+            "not set its device before the call, or it imports memory of a peer with which it shares no IMEX domain",
         ),
         Pattern(
             r"Invalid access of peer GPU memory|Memory access fault by GPU"

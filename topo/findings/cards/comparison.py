@@ -73,7 +73,8 @@ NODES_DIFFER = Card(
             "order",
         ),
         Pattern(
-            r"same model across all ranks|verifies param shape|params? shapes? .* across (?:ranks|processes)",
+            r"same model across all ranks|verifies param shape|params? shapes? .* across (?:ranks|processes)"
+            r"|appears not to match (?:sizes|strides) of the same param",
             FAIL,
             "ranks disagree on the model: it has other parameters on one of them, which read another configuration or "
             "checkpoint, or failed to read it",

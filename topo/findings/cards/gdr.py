@@ -93,6 +93,12 @@ PEERMEM_MISSING = Card(
             "a NIC cannot register GPU memory: nvidia_peermem (of AMD's GPUs amdgpu_peermem) is not loaded, or the "
             "memory is of a kind that it does not take (expandable segments, managed, of a GeForce)",
         ),
+        Pattern(
+            r"ibv_(?:exp_)?reg_mr\w*(?:\(.{0,200}\))? failed.*Invalid argument",
+            FAIL,
+            "a NIC refuses to register memory as invalid: mostly a GPU's, for which nvidia_peermem is not loaded or "
+            "was built against other RDMA modules than those that run, and DMA-BUF is not used",
+        ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1537", "https://github.com/NVIDIA/gpu-operator/issues/2868"),
 )

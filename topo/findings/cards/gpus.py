@@ -33,7 +33,8 @@ DRIVER_MISMATCH = Card(
             "it was in use, or a container with libraries of its own",
         ),
         Pattern(
-            r"driver version is insufficient|[Cc]uda failure (?:35|803|804)\b|(?:CUDA|ROCr) Driver version found is"
+            r"driver version is insufficient|not supported in the installed CUDA driver|[Cc]uda failure (?:35|36|803"
+            r"|804)\b|PTX was compiled with an unsupported|[Cc]uda failure 222\b|(?:CUDA|ROCr) Driver version found is"
             r"|unsupported display driver|forward compatibility was attempted",
             FAIL,
             "the driver is too old for this CUDA, or its libraries are not those of the loaded module",
@@ -175,6 +176,21 @@ MIG_ENABLED = Card(
     shared_with=("duplicate-gpu",),
     links=("https://github.com/NVIDIA/nccl/issues/1716",),
 )
+COMPUTE_MODE = Card(
+    id="compute-mode",
+    title="A GPU takes one process at a time, or none",
+    levels=(INFO, WARN, FAIL, UNKNOWN),
+    about=(
+        "In compute mode Exclusive_Process the first process that opens a GPU has it alone; Prohibited keeps all away. "
+        "Schedulers set the first by design, for one rank a GPU. A second rank, a server beside the job, or what an "
+        "earlier job left running then ends with 'all CUDA-capable devices are busy or unavailable'. WARN where GPUs "
+        "of one node differ."
+    ),
+    remedy="nvidia-smi -i GPU -c DEFAULT, unless the scheduler sets it by design; for several processes a GPU use MPS",
+    sure="nvidia-smi --query-gpu=index,compute_mode --format=csv",
+    passes="every GPU takes several processes",
+    reads=("nvmlDeviceGetComputeMode",),
+)
 P2P_UNSUPPORTED = Card(
     id="p2p-unsupported",
     title="GPUs have no peer access",
@@ -214,6 +230,12 @@ P2P_UNSUPPORTED = Card(
             "CUDA gives no peer access between two GPUs",
         ),
         Pattern(
+            r"Peer GPU \d+ is not accessible",
+            FAIL,
+            "a program stops because a GPU may not access the memory of another one of the host (NVSHMEM asks for it "
+            "unless a NIC with GPUDirect RDMA connects them)",
+        ),
+        Pattern(
             r"doesn't support faster communication broadband via P2P",
             FAIL,
             "the program stops because GPUs of this series have no P2P: it wants NCCL_P2P_DISABLE=1 and "
@@ -231,7 +253,9 @@ P2P_UNSUPPORTED = Card(
             "no transport connects two ranks",
         ),
         Pattern(
-            r"P2P is disabled between", WARN, "the driver gives no peer access between two GPUs that are connected"
+            r"P2P is disabled between|\bDevice \d+ peer access Device \d+ is not available",
+            WARN,
+            "the driver gives no peer access between two GPUs of the host",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1309", "https://github.com/NVIDIA/nccl/issues/1637"),

@@ -85,7 +85,14 @@ RANKS_MISSING = Card(
             suspect=True,
         ),
         Pattern(
-            r"[Bb]arrier timed out|Timed out (?:waiting|task names|initializing process group)|store_based_barrier"
+            r"monitoredBarrier, but received errors",
+            FAIL,
+            "a rank did not get through a barrier that watches for it: the line names it (its own log says why)",
+            follows=True,
+        ),
+        Pattern(
+            r"[Bb]arrier timed out|[Tt]imed out task names|Timed out (?:waiting|initializing process group)"
+            r"|store_based_barrier"
             r"|waiting for (?:clients|workers)|\d+/\d+ (?:clients|workers) joined|RendezvousTimeoutError"
             r"|Rendezvous.{1,40}timed out|failed to pass monitoredBarrier|cluster registration failed"
             r"|CoordinationService/RegisterTask|Coordination service agent in error status: DEADLINE"
@@ -250,6 +257,56 @@ JOB_STOPPED = Card(
             FAIL,
             "the job was ended by a signal: a scheduler's, a user's, or of a launcher that saw another rank fail",
             general=1,
+            follows=True,
+        ),
+    ),
+)
+HOST_MEMORY_FULL = Card(
+    id="host-memory-full",
+    title="Host memory cannot be allocated",
+    levels=(INFO, FAIL),
+    about="malloc, mmap or the allocation of page-locked memory failed in a rank.",
+    remedy=(
+        "check the memory limit of the container or cgroup and other load on the host; dmesg shows what was killed"
+    ),
+    sure="free -g; cat /sys/fs/cgroup/memory.max; dmesg | grep -i oom",
+    shows=("include/alloc.h:48 NCCL WARN Failed to malloc 4096 bytes",),
+    patterns=(
+        Pattern(
+            r"\b(?:\w*mmap|\w*alloc|posix_memalign|shmat|s?brk)\([^)]*\).*Cannot allocate memory",
+            FAIL,
+            "host memory cannot be mapped: the limit of a container or cgroup, of address space, or of mappings "
+            "(vm.max_map_count)",
+        ),
+        Pattern(
+            r"std::bad_alloc|\bMemoryError\b(?!.*(?:CUDA|HIP))",
+            FAIL,
+            "a program could not allocate host memory",
+        ),
+        Pattern(
+            r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
+            r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
+            r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
+            r"|out of host memory|failed to cuda host alloc|failed to grow)",
+            FAIL,
+            "host memory cannot be allocated",
+            common=True,
+            general=1,
+        ),
+        Pattern(
+            r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
+            r"|oom_kill event|OOM-killed|OOMKilled"
+            r"|Out [Oo]f [Mm]emory: Killed process|task \d[\d,-]*: Out Of Memory",
+            FAIL,
+            "a process was killed because host memory, or its limit for the job, is full",
+        ),
+        Pattern(
+            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed"
+            r"|exited on signal 9\b|(?i:killed by signal:? 9\b)|\bKilled \(signal 9\)|(?i:exit(?:ed)?(?: (?:with"
+            r"|status|code|exit))*:? 137\b)"
+            r"|(?:^|[>:] ?|\d +)Killed *$|: +\d+ Killed +\S",
+            FAIL,
+            "a rank was killed (SIGKILL), as the kernel does when host memory is full, or a scheduler at a limit",
             follows=True,
         ),
     ),

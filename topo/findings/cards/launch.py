@@ -193,6 +193,12 @@ POD_NOT_STARTED = Card(
             "kubelet's that is not mounted into the plugin, or a plugin that has ended)",
         ),
         Pattern(
+            r"(?i:fail(?:ed|ure)? to (?:config(?:ure)?|enable|set|create|allocate) .{0,40}?\b(?:sr-?iov|vfs?)\b)",
+            FAIL,
+            "virtual functions (SR-IOV) of a NIC cannot be set up on a node: the interface's name, the rights of what "
+            "sets them up, or SR-IOV in the BIOS and the NIC's firmware",
+        ),
+        Pattern(
             r"ErrImagePull|ImagePullBackOff|[Ff]ailed to pull image|pull access denied",
             FAIL,
             "a node cannot pull the pod's image: its name, the registry's login, or the network to the registry",

@@ -36,10 +36,16 @@ PEER_LOST = Card(
             follows=True,
         ),
         Pattern(
+            r"has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous",
+            FAIL,
+            "torchrun's rendezvous is gone: the agent that held its store has ended, which is the first node's, or "
+            "that of another job with the same address and port",
+            follows=True,
+        ),
+        Pattern(
             r"remote process exited or there was a network error|A worker died or was killed|worker process has died"
             r"|actor died unexpectedly|NodeDiedError|Gloo.*closed by peer|communication peer process has unexpectedly"
             r"|lost communication with a remote daemon|Horovod has been shut down"
-            r"|has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous"
             r"|Failed to send RPC to coordination service|JAX distributed service detected fatal",
             FAIL,
             "another rank ended or was killed: its own log says why",
@@ -64,7 +70,7 @@ COLLECTIVE_TIMEOUT = Card(
             follows=True,
         ),
         Pattern(
-            r"watchdog got stuck|Heartbeat monitor timed out|watchdog hang detected by monitor",
+            r"watchdog got stuck|Heartbeat monitor timed out|watchdog hang detected by monitor|acquire GIL",
             FAIL,
             "PyTorch's watchdog thread made no progress: a call of CUDA or NCCL does not return, or another thread "
             "holds Python's lock in one; py-spy dump --native of that rank shows which",
@@ -72,11 +78,18 @@ COLLECTIVE_TIMEOUT = Card(
         ),
         Pattern(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work"
-            r"|ProcessGroup\w+ watchdog hang|reduced, gathered or broadcasted by subset of ranks"
+            r"|ProcessGroup\w+ watchdog hang"
             r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
             r"|No available shared memory broadcast block found",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
+            follows=True,
+        ),
+        Pattern(
+            r"reduced, gathered or broadcasted by subset of ranks",
+            FAIL,
+            "Horovod waits for ranks that have not submitted a collective: these hold the job up, or have ended",
+            general=1,
             follows=True,
         ),
     ),
@@ -162,8 +175,7 @@ JOB_FAILED = Card(
     levels=(INFO, WARN, FAIL),
     about=(
         "PyTorch, MPI, torchrun, nccl-tests, JAX and others report that NCCL or a rank failed. That is not the "
-        "cause: it "
-        "stands in an earlier line, or in the log of another rank."
+        "cause: it stands in an earlier line, or in the log of another rank."
     ),
     remedy=(
         "collect the logs of all ranks with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE=nccl.%h.%p, and dmesg of the nodes; "
@@ -180,6 +192,12 @@ JOB_FAILED = Card(
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
             follows=True,
+        ),
+        Pattern(
+            r"Expected to have finished reduction in the prior iteration",
+            FAIL,
+            "a rank's pass used other parameters of the model than DDP waits for: find_unused_parameters=True, or the "
+            "same branches of the model on all ranks",
         ),
         Pattern(
             r"INTERNAL ASSERT FAILED",

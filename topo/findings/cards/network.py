@@ -122,6 +122,12 @@ SOCKET_IFNAME_NOMATCH = Card(
             common=True,
         ),
         Pattern(
+            r"Unable to find interface for: \S",
+            FAIL,
+            "gloo's address is none of its host's interfaces: what the host's name resolves to (/etc/hosts, a VPN), or "
+            "what the program chose; GLOO_SOCKET_IFNAME chooses one",
+        ),
+        Pattern(
             r"(?:address|family \d+)\b.* is neither AF_INET",
             FAIL,
             "a rank was given an invalid address: a peer found no interface, as NCCL_SOCKET_IFNAME names none there, "
@@ -287,6 +293,11 @@ PORTS_BLOCKED = Card(
             FAIL,
             "a rank cannot connect to another one's port",
             general=1,
+        ),
+        Pattern(
+            r"\[c10d\].*errno: 97\b",
+            INFO,
+            "IPv6 is off on this host, and PyTorch goes on by IPv4: harmless",
         ),
         Pattern(
             r"client socket has failed to connect to .*(?:errno: 1(?:01|10|11|13)|system error: 100(?:51|60|61|65))\b",

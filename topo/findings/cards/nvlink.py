@@ -107,10 +107,16 @@ IMEX_MISSING = Card(
         Pattern(
             r"CUDA_ERROR_NOT_PERMITTED|Cuda failure 800\b|IMEX .{0,80}(?:not |no |fail|missing|unavail)"
             r"|(?:[Ff]ail|[Nn]o ).{0,80}IMEX"
-            r"|\bC(?:u|UDA) (?:failure|error): .?(?:800\b|operation not permitted)"
+            r"|\bC(?:u|UDA) (?:failure|error): .?800\b"
             r"|cuMem(?:Create|ExportTo|ImportFrom)\w*.{0,80}(?:\b800\b|not permitted)",
             FAIL,
             "memory cannot be shared between nodes over NVLink",
+        ),
+        Pattern(
+            r"\bC(?:u|UDA) (?:failure|error): .?operation not permitted(?! when)",
+            FAIL,
+            "the driver does not permit a call of CUDA: mostly memory is shared over NVLink without an IMEX channel",
+            general=1,
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1483", "https://github.com/NVIDIA/nvbandwidth/issues/39"),

@@ -61,10 +61,8 @@ RDMA_ACCESS_REFUSED = Card(
     levels=(FAIL,),
     about=(
         "Status 9, 10 and 11 come from the peer's NIC, which says that an address, key or size is not allowed; the "
-        "peer "
-        "reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks "
-        "disagree on "
-        "a size, or GPUDirect RDMA does not reach the GPU's memory (ACS, IOMMU)."
+        "peer reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks "
+        "disagree on a size, or GPUDirect RDMA does not reach the GPU's memory (ACS, IOMMU)."
     ),
     remedy=(
         "look in the log of the peer at that time; update NCCL and the NIC's firmware; NCCL_NET_GDR_LEVEL=LOC, and "
@@ -92,9 +90,14 @@ RDMA_ACCESS_REFUSED = Card(
             "the peer's NIC could not finish an operation (status 11)",
         ),
         Pattern(
-            r"access violation work queue|local access violation|local work queue error",
+            r"access violation work queue|local access violation|(?<!request )local work queue error",
             FAIL,
             "a NIC reports that a peer wanted memory that it may not access",
+        ),
+        Pattern(
+            r"invalid request local work queue error",
+            FAIL,
+            "a NIC got a request of a peer that is not valid: its kind or size does not fit what is waited for",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/1710",),
@@ -169,10 +172,10 @@ RDMA_CALL_FAILED = Card(
             "the node, its firmware)",
         ),
         Pattern(
-            r"[Ff]ailed to modify (?:\w+ )?QP to(?!.*timed out)",
+            r"[Ff]ailed to modify (?:\w+ )?QP (?:\d+ )?to(?!.*timed out)|Unable to Connect the HCA",
             FAIL,
             "a NIC's driver refused the next state of a connection: to INIT for want of rights or of the partition "
-            "key, to RTR because the peer's address does not resolve",
+            "key, to RTR because the peer's address does not resolve or is of another kind (GID index, link layer)",
         ),
         Pattern(
             r"Got CQE with error",
@@ -219,7 +222,8 @@ INVALID_USAGE = Card(
     shows=("misc/argcheck.cc:39 NCCL WARN AllReduce : sendbuff is not a valid pointer",),
     patterns=(
         Pattern(
-            r"NCCL [Ee]rror\b.{0,300}\binvalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b",
+            r"NCCL [Ee]rror\b(?:(?!unhandled).){0,300}\binvalid (?:argument|usage)|ncclInvalid(?:Argument|Usage)\b"
+            r"|\bnccl[A-Z]\w+ failed: invalid (?:argument|usage)",
             FAIL,
             "the program called NCCL in a way that is not allowed, which NCCL_DEBUG=WARN of that rank explains: mostly "
             "two ranks on one GPU, or more processes than WORLD_SIZE says",

@@ -141,6 +141,12 @@ UCX_FAILED = Card(
             "UCX, or UCC above it, reports an error: the line has its reason",
             general=1,
         ),
+        Pattern(
+            r"mlx5dv_devx_\w+.*failed.*(?:not supported|not permitted)",
+            FAIL,
+            "a NIC's kernel driver or firmware does not do what libmlx5 asks of it by DevX: they are of another "
+            "release, or the process lacks the rights (UCX_IB_MLX5_DEVX=n goes without)",
+        ),
     ),
     links=("https://github.com/openucx/ucx/issues/7978",),
 )

@@ -35,6 +35,16 @@ SHM_TOO_SMALL = Card(
             "/dev/shm is full",
         ),
         Pattern(
+            r"exceeds memory available in /dev/shm",
+            FAIL,
+            "/dev/shm is smaller than the shared memory that Ray's object store is to have",
+        ),
+        Pattern(
+            r"using /tmp instead of /dev/shm",
+            WARN,
+            "/dev/shm is too small for Ray's object store, which lies in /tmp, on a disk, instead",
+        ),
+        Pattern(
             r"\bBus error\b|\bSIGBUS\b|exit ?code *:? *-7\b|return code = -7\b|insufficient shared memory",
             FAIL,
             "a rank died of a bus error, as it does once /dev/shm is full",
@@ -89,10 +99,16 @@ MEMLOCK_LOW = Card(
     ),
     patterns=(
         Pattern(
-            r"ibv_(?:reg_mr\w*|create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory"
-            r"|[Uu]nable to create \w+ (?:CQ|QP|SRQ)\b.*Cannot allocate memory",
+            r"ibv_reg_mr\w*\b.*Cannot allocate memory",
             FAIL,
             "memory cannot be registered with the NIC: the process's limit on locked memory is too low",
+        ),
+        Pattern(
+            r"ibv_(?:create_cq|create_qp|create_srq|alloc_pd)\b.*Cannot allocate memory"
+            r"|[Uu]nable to create \w+ (?:CQ|QP|SRQ)\b.*Cannot allocate memory",
+            FAIL,
+            "there is no memory for a NIC's queues: mostly the process's limit on locked memory is too low; where "
+            "ulimit -l in the job says unlimited, there are more connections than the NIC or its host has room for",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl-tests/issues/206",),

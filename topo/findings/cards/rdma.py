@@ -107,6 +107,13 @@ VERBS_DEVICE_MISSING = Card(
             "an RDMA device is there and cannot be opened or used",
         ),
         Pattern(
+            r"Did not detect devices|^ *0 HCAs found|[Uu]nable to find the Infiniband/RoCE device",
+            FAIL,
+            "a program finds no RDMA device: the container is not given /dev/infiniband, its libibverbs is older than "
+            "the host's modules, or no driver runs the NIC",
+            follows=True,
+        ),
+        Pattern(
             r"Failed to get IB devices list|^(?:.*: )?No IB devices found|sys files not found \(/sys/class/infiniband",
             FAIL,
             "there is no list of RDMA devices: their kernel modules (ib_uverbs, mlx5_ib) are not loaded, or the "
@@ -135,7 +142,8 @@ VERBS_PROVIDER_MISSING = Card(
     shared_with=("verbs-device-missing",),
     patterns=(
         Pattern(
-            r"Failed to open libibverbs|libibverbs: Warning: couldn't load driver|ibvwrap.*dlv?sym failed",
+            r"Failed to open libibverbs|libibverbs: Warning: couldn't load driver"
+            r"|no userspace device-specific driver found|ibvwrap.*dlv?sym failed",
             WARN,
             "libibverbs or its driver is not installed: NCCL uses sockets instead",
         ),

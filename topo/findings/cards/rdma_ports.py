@@ -81,7 +81,8 @@ IB_ERRORS_RISING = Card(
             "a NIC's peer had no receive posted (status 13, RNR): the other rank stands still or has ended",
         ),
         Pattern(
-            r"Got completion|Unsupported completion status|ibv_poll_cq|completion with error: \w|\bFailed status \d"
+            r"Got completion|CQE error\b.*\bstatus=\d|Unsupported completion status|ibv_poll_cq"
+            r"|completion with error: \w|\bFailed status \d"
             r"|ib_mlx5_log\.c:\d+ +(?!.*\bQP )",
             FAIL,
             "a NIC ended an operation with an error",

@@ -63,8 +63,9 @@ NCCL_SETTING_INVALID = Card(
         Pattern(
             r"no algorithm/protocol available",
             FAIL,
-            "NCCL_ALGO and NCCL_PROTO leave no algorithm that this communicator can use (CollNet and NVLS need their "
-            "hardware and plugins)",
+            "no algorithm is left for a call: NCCL_ALGO and NCCL_PROTO, which nccl.conf sets too, leave none that the "
+            "communicator can use (CollNet and NVLS need their hardware and plugins), or its size is beyond what this "
+            "release reckons with",
         ),
         Pattern(
             r"\b(?:RC|N)CCL_(?!\w+_INITIALIZER)\w+|environment|User asked for|Invalid \S+ \d+ \(m|token"

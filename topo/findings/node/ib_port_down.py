@@ -47,7 +47,9 @@ def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Po
         return Level.INFO, "excluded by the settings"
     if not any(other.is_active for _, other in ports):
         serious = port.physical_state != OFF and (port.link_layer == "InfiniBand" or _are_rails(machine, ports))
-        return (Level.FAIL if serious else Level.INFO), "all others are down as well: NCCL falls back to sockets"
+        known = len(ports) > 1 and all(other.state for _, other in ports)
+        others = "all others are down as well" if known else "no other port is known to be up"
+        return (Level.FAIL if serious else Level.INFO), f"{others}: NCCL falls back to sockets"
     kin = [(one, other) for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
     active = sum(1 for _, other in kin if other.is_active)
     if not active:

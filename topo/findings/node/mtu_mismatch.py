@@ -11,6 +11,8 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort
 
+SMALL = 1024
+"""What fits into the usual 1500 bytes of Ethernet."""
 HEADERS = 96
 """What the kernel reserves for the headers of RoCE (iboe_get_mtu: GRH 40, UDP 8, BTH 12, XRC 4, atomics 28, ICRC 4)."""
 
@@ -30,13 +32,16 @@ def _against_interface(machine: Machine, ports: list[NcclPort]) -> Iterator[Find
         if port.rdma_port.link_layer != "Ethernet":
             continue
         fitting = _fitting((netdev or 0) - HEADERS)
-        if active is None or netdev is None or fitting is None:
+        if netdev is None and active is not None and active <= SMALL:
+            message = f"active MTU {active}, as interfaces with MTU 1500 give: about 5 % slower than with 4200 or more"
+            yield RULE.finding(Level.INFO, subject, message, active_mtu=active)
+        elif active is None or netdev is None or fitting is None:
             what = "its active MTU (libibverbs)" if netdev else "the MTU of its interface"
             yield RULE.unknown(subject, f"{what} is unknown")
         elif active not in (fitting, _fitting(netdev)):  # some drivers reserve no room for headers
             message = f"its active MTU is {active}, but {port.rdma_port.netdev} with MTU {netdev} allows {fitting}"
             yield RULE.finding(Level.WARN, subject, message, active_mtu=active, netdev_mtu=netdev)
-        elif active <= 1024:
+        elif active <= SMALL:
             message = (
                 f"active MTU {active}, because {port.rdma_port.netdev} has MTU {netdev}: about 5 % slower than "
                 f"with 4200 or more"

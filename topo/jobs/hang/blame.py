@@ -61,8 +61,8 @@ class Blame:
         causes = list(self._causes(judged, culprits))
         self.still = tuple(hold for hold in causes if self._is_left(hold))
         self.behind = tuple(hold for hold in causes if hold.behind and id(hold.lane) not in apart)
-        self.missing = tuple(hold for hold in causes if hold not in self.still and hold not in self.behind)
         judged = [hold for hold in judged if id(hold.lane) not in apart]
+        self.missing = tuple(hold for hold in causes if hold not in (*self.still, *self.behind) and hold in judged)
         rest = [hold for hold in judged if not culprits[id(hold)] and self._place(hold) not in self._explained]
         laggards = {id(hold): self._laggards(hold) for hold in rest}
         if any(laggards.values()):

@@ -2,6 +2,7 @@
 """What PyTorch's own analyser of flight records (torchfrtrace) prints: it names who is missing or called otherwise.
 
     Not all ranks joining collective 41 at entry 40        Collective 39 at entry 38 errors
+    Not all ranks joining collective: sequence number: 41
     collective: nccl:all_reduce                            collective: nccl:all_reduce
     missing ranks: {3, 5}                                  error msg: Culprit rank 22; Error type: SIZE_OR_SYNTAX_...
 
@@ -15,7 +16,7 @@ from railgauge.topo.jobs.hang.model import Complaint, JobState, named
 from railgauge.topo.values.printable import one_line
 
 TELLING = (b"ollective ", b"collective: ", b"missing ranks: {", b"Culprit rank ")
-BEGIN = re.compile(r"(?:joining collective|Collective) (?:sequence number: )?(\d{1,18}) at entry \d{1,18}")
+BEGIN = re.compile(r"(?:joining collective|Collective):? (?:sequence number: )?(\d{1,18})(?: at entry \d{1,18}|\s*$)")
 NAME = re.compile(r"\bcollective: (?:\w{1,16}:)?(\w{1,64})\s*$")
 MISSING = re.compile(r"missing ranks: \{(\d{1,7}(?:, ?\d{1,7}){0,8191})\}")
 CULPRIT = re.compile(r"Culprit rank (\d{1,7}); Error type: (\w{1,64})(?:, (?!Culprit)(.{1,512}?))?(?=, Culprit|\s*$)")

@@ -55,6 +55,8 @@ ABORTS = re.compile(r"\bAborted\b|terminate called|Segmentation fault|core dumpe
 """How a process ends, which says nothing of why: a line above it may."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
 """A function of NCCL that hands an error on; 7 is ncclInProgress."""
+ENDS_WORK = re.compile(r"(?i)abort|destroy|final|clos(?:e|ing)|\bfree")
+"""What a thread of NCCL says while it gives up."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
     r"|\[W[ \d]|\bwarning\b|couldn't chdir|nv_get_p2p_free_callback"
@@ -83,7 +85,8 @@ def error_at_end(tail: bytes) -> str:
     last = lines[-MOST_RETRIES:]
     if len(last) == MOST_RETRIES and all((RETRIES if line.level else ATTEMPT).search(line.text) for line in last):
         return last[-1].text
-    texts = [line.text for line in lines if line.level != "WARN" and not NO_ERROR.search(line.text)]
+    handed_on = [line for at, line in enumerate(lines) if line.level != "WARN" and not _goes_on(line, lines[at:])]
+    texts = [line.text for line in handed_on if not NO_ERROR.search(line.text)]
     foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
@@ -91,6 +94,13 @@ def error_at_end(tail: bytes) -> str:
             said = _stated(all_lines) if weight(best) < PLAIN - 1 or _follows(best) else ""
             return said or (_reason(foreign, best) if ABORTS.search(best) else best)
     return ""
+
+
+def _goes_on(line: LogLine, rest: list[LogLine]) -> bool:
+    """Whether the thread that wrote a line goes on with its work: then nothing that a function handed on ended it."""
+    thread = line.host, line.pid, line.thread
+    own = (one.text for one in rest if one.level == "INFO" and (one.host, one.pid, one.thread) == thread)
+    return bool(line.pid) and any(not (RETURNED.search(text) or ENDS_WORK.search(text)) for text in own)
 
 
 def _stated(lines: list[LogLine]) -> str:

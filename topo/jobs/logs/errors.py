@@ -11,13 +11,12 @@ from railgauge.topo.findings.cards.calls import (
     CUDA_FAILURE,
     CUDA_START_FAILED,
     GPU_MEMORY_FULL,
-    HOST_MEMORY_FULL,
     SOCKET_FAILED,
 )
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
-from railgauge.topo.findings.cards.jobs import HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
+from railgauge.topo.findings.cards.jobs import HOST_MEMORY_FULL, HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
 from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, OTHER_WARNING, PEER_LOST
 from railgauge.topo.findings.cards.network import (
@@ -122,15 +121,15 @@ NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "ven
     "remote": "remote_gids",
     "hca": "hcas",
     "gpu": "gpus",
+    "task": "tasks",
 }
-
-
 DETAILS = (
     ("peer", "peer"),
     ("hca", "through"),
     ("local", "from GID"),
     ("remote", "to GID"),
     ("gpu", "GPU"),
+    ("task", "late:"),
 )
 
 
@@ -148,7 +147,7 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     hosts of one name.
     """
     ends = log.ends
-    sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
+    sightings = _of_start(_of_allocator([_in_context(log, seen) for seen in log.sightings.values()]))
     causes = _causes(log, sightings)
     sightings = [seen for seen in sightings if not _is_retry(seen) or any(seen is one for one in causes)]
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
@@ -170,11 +169,12 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     elif cause is None and (stated := next((text for text in ends if _is_plain(text, sightings)), "")):
         cause = Cause(JOB_FAILED.id, OWN_ERROR)
         yield _stated(stated)
+    told = min(filter(_tells, sightings), key=lambda seen: seen.entry.pattern.general, default=None)
     for seen in _in_order(sightings, candidates):
         if because := _own_cause(seen, known, detail, faulty):
             yield _consequence(seen, because)
         elif seen.entry.pattern.follows and seen is not first:
-            yield _consequence(seen, cause)
+            yield _consequence(seen, cause or _told(seen, told))
         else:
             after = [one for one in sightings if _own_cause(one, known, detail, None) == _as_cause(seen)]
             level = _worst(_level(log, seen, causes), after)
@@ -202,7 +202,19 @@ def _of_allocator(sightings: list[Sighting]) -> list[Sighting]:
     if asked is None or (full and full[0] < asked):
         return sightings
     sightings[asked] = replace(sightings[asked], entry=FOREIGN_REQUEST)
-    for at in full:
+    return _following(sightings, full)
+
+
+def _of_start(sightings: list[Sighting]) -> list[Sighting]:
+    """With calls of CUDA or HIP that fail after it did not start as what follows from that."""
+    cards = [seen.entry.card for seen in sightings]
+    start = cards.index(CUDA_START_FAILED) if CUDA_START_FAILED in cards else len(cards)
+    return _following(sightings, [at for at, card in enumerate(cards) if card is CUDA_FAILURE and at > start])
+
+
+def _following(sightings: list[Sighting], places: Sequence[int]) -> list[Sighting]:
+    """With some of them as what follows from others."""
+    for at in places:
         card, pattern = sightings[at].entry
         sightings[at] = replace(sightings[at], entry=Entry(card, pattern._replace(follows=True)))
     return sightings
@@ -245,6 +257,8 @@ def _own_cause(
     keys = CAUSES.get(card, ()) + (IN_DETAIL.get(card, ()) if general else ())
     if general and card in detail:
         return detail[card]
+    if seen.entry.card is VERBS_DEVICE_MISSING and seen.entry.pattern.follows:
+        return known.get(VERBS_PROVIDER_MISSING.id)
     follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_GPU
     return next((known[key] for key in keys if key in known), faulty if card in follow else None)
 
@@ -283,6 +297,13 @@ def _meeting(log: Log) -> str:
 
 def _in_detail(seen: Sighting) -> bool:
     return seen.entry.pattern.general <= OF_A_FAULT and seen.entry.pattern.level is Level.FAIL
+
+
+def _told(seen: Sighting, told: Sighting | None) -> Cause | None:
+    """Where no cause is known, the error that says the most: of it are those in other words, and what programs say."""
+    if told is None or seen is told or (_tells_more(seen) and seen.entry.card is not told.entry.card):
+        return None
+    return _as_cause(told)
 
 
 def _as_cause(seen: Sighting) -> Cause:

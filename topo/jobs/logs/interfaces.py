@@ -63,13 +63,14 @@ def _data(log: Log) -> Iterator[Finding]:
             address = rest.partition("<")[0]
             if (why := _unreachable(name, address)) and name != LOOPBACK:
                 failed = any(address and address in text for text in blocked)
-                beyond[failed, why].append(f"{name} {address}")
+                beyond[failed, why].append(f"{name} {address}".strip())
         for (failed, why), ways in beyond.items():
-            if failed or by_socket or unexplained or len(log.hosts) > 1:
-                message = f"{named([host])} uses {', '.join(ways)} for data, {why}"
-                message += ": a rank could not connect to it" if failed else ""
-                level = Level.FAIL if failed else Level.WARN
-                yield SOCKET_IFNAME_VIRTUAL.finding(level, f"{host} {ways[0].split()[0]}".strip(), message)
+            matters = by_socket or unexplained or len(log.hosts) > 1
+            message = f"{named([host])} uses {', '.join(ways)} for data, {why}"
+            message += ": a rank could not connect to it" if failed else ""
+            message += "" if failed or matters else ": it matters only if the job has other nodes"
+            level = Level.FAIL if failed else Level.WARN if matters else Level.INFO
+            yield SOCKET_IFNAME_VIRTUAL.finding(level, f"{host} {ways[0].split()[0]}".strip(), message)
 
 
 def _unexplained(log: Log) -> bool:

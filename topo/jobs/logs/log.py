@@ -12,13 +12,13 @@ from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
 from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own, weak_error_at_end
+from railgauge.topo.jobs.logs.figures import cores, figure
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.moment import earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.records import Rank, Search
 from railgauge.topo.jobs.logs.scan import Scanner
-from railgauge.topo.jobs.logs.sighting import Sighting
-from railgauge.topo.values.cpuset import from_list
+from railgauge.topo.jobs.logs.sighting import LATE, TASK, Sighting
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
@@ -36,7 +36,7 @@ INTERFACE = re.compile(r"NET : Using interface ([^:\s]+):(\S+?)<")
 """Of NCCL 2.0 to 2.3: each is a line, and ranks meet by the first."""
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
 CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
-HCA_GDR = re.compile(r"(?<!NET/Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
+HCA_GDR = re.compile(r"(?<!Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
 PAIR_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for GPU (\S+) / HCA (\w+) \(distance (\d+)")
 RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
 TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
@@ -62,6 +62,8 @@ SPEAKER = re.compile(
 EVENT = re.compile(r"(?:^|\s)(?:Normal|Warning) +[A-Z]\w+ .*\b(?:default-scheduler|kubelet)\b")
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
+SPEED = re.compile(r"Could not get speed from /sys/class/net/([^/\s]{1,15})/speed")
+"""Of each interface that sockets use for data."""
 LOOPBACK = re.compile(r" (?:127\.|::1$)")
 SLOW_BRIDGE_GB_PER_S = 1.0
 """Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a fictitious bridge of a hypervisor has 0.2."""
@@ -123,6 +125,7 @@ class Log:
         self._file = 0
         self._last_error: str | None = None  # who announced it; None while nobody has
         self._warned: LogLine | None = None
+        self._listing: Sighting | None = None  # what the tasks are named of that are listed below it
 
     @property
     def empty(self) -> bool:
@@ -132,16 +135,17 @@ class Log:
     @property
     def _tells_of_a_job(self) -> bool:
         job = self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any
-        return bool(job or self.events or self.kernel.of_kernel or self.kernel.any)
+        return bool(job or self.hca_gdr or self.events or self.kernel.of_kernel or self.kernel.any)
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks are on one host: NCCL counts one node, all ranks of every communicator are known there, or
-        connections that are not of the network join them all. With NCCL_HOSTID it is several.
+        """Whether all ranks are on one host: NCCL counts one node, nccl-tests lists all there, all ranks of every
+        communicator are known there, or connections that are not of the network join them all. With NCCL_HOSTID it is
+        several.
         """
         if self.leaves or self.on_several_nodes:
             return False
-        if self.nodes or (self.bootstraps and self._meets_by_loopback):
+        if self.nodes or self.outputs.nodes or (self.bootstraps and self._meets_by_loopback):
             return True
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
         if members and all(times == size for (_, _, size), times in members.items()):
@@ -160,10 +164,11 @@ class Log:
 
     @property
     def on_several_nodes(self) -> bool:
-        """Whether the log shows ranks on several nodes: hosts, NCCL's count, or connections by the network."""
+        """Whether the log shows ranks on several nodes: hosts, NCCL's count, nccl-tests' list, or connections."""
         if self.nodes:
             return max(self.nodes.values()) > 1
-        return self.leaves or len(self.hosts) > 1 or self.connections.by_network
+        by_list = self.outputs.nodes > 1 if self.outputs.nodes else self.connections.by_network
+        return self.leaves or len(self.hosts) > 1 or by_list
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -211,6 +216,10 @@ class Log:
 
     def _take_foreign(self, line: LogLine) -> None:
         """A line without NCCL's header: of another program, or of a warning above it."""
+        said, _, last = line.text.partition(LAST_ERROR)
+        if last := last.strip(' "}'):  # in one line, as JSON and some loggers have it
+            self._error(line._replace(level="WARN", text=last))
+            line = line._replace(text=said)
         who = SPEAKER.match(line.text)
         if self._last_error is not None and who and who[0] not in ("", self._last_error):
             self._take(line)  # of another worker that shares the pipe
@@ -246,6 +255,10 @@ class Log:
             if names[:1] and names[0].startswith("lo:") and len(names) > 1 and host not in self.bootstraps:
                 self.bootstraps[host] = "lo 127.0.0.1"  # releases without a line of their own on it
                 self.interfaces |= dict.fromkeys(name.partition(":")[0] for name in names)
+        elif found := SPEED.search(text):
+            known = self.devices[host].get("Socket", ())
+            if not any(one.startswith(f"{found[1]}:") for one in known):
+                self.devices[host]["Socket"] = (*known, f"{found[1]}:")
         elif found := PLUGIN.search(text):
             self.plugins[host].add(found[1] or "")
         elif NO_DEVICE.search(text):
@@ -282,7 +295,7 @@ class Log:
         elif LEAVES.match(text):
             self.leaves = True
         elif found := PATTERN.search(text):
-            intra, inter = _figure(found[4]), _figure(found[5])
+            intra, inter = figure(found[4]), figure(found[5])
             search = Search(host, int(found[1]), int(found[3]), intra, inter, found[6], found[7], int(found[2]))
             self.searches[search] = None
         elif found := LOADED.search(text):
@@ -290,18 +303,18 @@ class Log:
         elif found := TOPOLOGY.search(text):
             self.topology_files[found[1]] = None
         elif found := BRIDGE.search(text):
-            if _figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
-                self.slow_bridges[host, found[2]] = _figure(found[1])
+            if figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
+                self.slow_bridges[host, found[2]] = figure(found[1])
             if gpu := GPU.search(text):
                 self._gpus[line.host, line.pid, line.thread] = gpu[1]
         elif found := NVLINK.search(text):
             gpu_of_line = self._gpus.get((line.host, line.pid, line.thread), "")
             if gpu_of_line:
-                self.nvlinks[host, gpu_of_line, found[2]] = _figure(found[1])
+                self.nvlinks[host, gpu_of_line, found[2]] = figure(found[1])
         elif found := GID.search(text):
             self.link_local[host].add(int(found[1]))
         elif found := AFFINITY.search(text):
-            self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
+            self.narrowed[host, int(found[1])] = cores(found[2]), cores(found[3])
         elif found := FABRIC.search(text):
             self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16)
         else:
@@ -331,6 +344,9 @@ class Log:
         self.ranks[comm, rank] = Rank(comm, rank, size, line.host, line.pid, device, bus_id)
 
     def _error(self, line: LogLine) -> None:
+        if self._listing and not line.level and TASK.fullmatch(line.text):
+            self._listing.take_late(line.text)
+            return
         key = line.level, line.text[:LONGEST_MESSAGE]
         if key not in self._known:
             sighting = self._sighting(*key)
@@ -338,6 +354,7 @@ class Log:
                 self._known[key] = sighting
         else:
             sighting = self._known[key]
+        self._listing = sighting if line.text.endswith(LATE) else None
         if sighting:
             sighting.times += 1
             sighting.hosts.add(line.host)
@@ -381,18 +398,3 @@ class Log:
 def _device(found: re.Match[str]) -> str:
     """A device, or those that are merged into one."""
     return found["one"] or "+".join(MERGED.findall(found["merged"]))
-
-
-def _cores(text: str) -> int:
-    """The number of cores in a list; 0 if it is invalid."""
-    try:
-        return len(from_list(text))
-    except ValueError:
-        return 0
-
-
-def _figure(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:  # 1.2.3: not of NCCL
-        return 0.0

@@ -30,6 +30,13 @@ class Outputs:
         self.worlds: dict[tuple[str, str], None] = {}
         """Processes (host, pid) that each list themselves as rank 0 of nccl-tests, and no table between them."""
         self._listed: dict[tuple[str, str], set[int]] = {}
+        self._placed: dict[int, str] = {}
+
+    @property
+    def nodes(self) -> int:
+        """On how many hosts nccl-tests lists the ranks of its job; 0 where it does not, or the list is cut."""
+        whole = len(self._placed) > 1 and max(self._placed) == len(self._placed) - 1
+        return len(set(self._placed.values())) if whole and not self.worlds else 0
 
     @property
     def any(self) -> bool:
@@ -62,8 +69,10 @@ class Outputs:
         if found := AVERAGE.search(text):
             self.averages.append(float(found[1]))
             self._end_list()
-        elif (found := DEVICE.search(text)) and found[3] and len(self._listed) < MOST_LISTED:
-            self._listed.setdefault((found[4], found[3]), set()).add(int(found[1]))
+        elif (found := DEVICE.search(text)) and len(self._listed) < MOST_LISTED > len(self._placed):
+            self._placed[int(found[1])] = found[4]
+            if found[3]:
+                self._listed.setdefault((found[4], found[3]), set()).add(int(found[1]))
         elif found := MISMATCH.search(text):
             self.mismatches.append(found[1])
         elif found := LAUNCHED.search(text):

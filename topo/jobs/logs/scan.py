@@ -75,8 +75,9 @@ WORDS = (
     b"|queue exh|GTL lib|able to be opened|annot be selec|vailable pml|nt PyTorch inst"
     b"|ncorrectable h|GPU init|GPU reset|IP block|MemoryError"
     b"|ialize NVML|iner Toolkit|default runtime|No devices found"
-    b"|for transport|any transports|CQE with|SHARP|sharp_|collect_ports"
-    b"|missing ranks|mlx5dv_|ss_family|store based barrier|bind() failed|Libfabric library"
+    b"|for transport|any transports|CQE |SHARP|sharp_|collect_ports"
+    b"|/replica:|get speed from|not detect|userspace dev|HCAs found|modify QP|the HCA's"
+    b"|missing ranks|t accessible|t available|mlx5dv_|ss_family|store based barrier|bind() failed|Libfabric library"
     b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
     b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware |NVIDIA GPU|WPR2|to be reset"
 )

@@ -22,6 +22,10 @@ OF_DRIVER = re.compile(
     r"NVRM: .{0,80}?\bGPU (?:at )?(?:PCI:)?(?P<gpu>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)"
 )
 """The GPU that a line of NVIDIA's driver names."""
+TASK = re.compile(r"(?P<task>/job:[\w-]+/replica:\d{1,7}/task:\d{1,7})(?![\w/])")
+"""A process of JAX or TensorFlow."""
+LATE = "imed out task names:"
+"""Behind it, or in lines below it, are those that did not come to a barrier."""
 MOST_NAMES = 64
 
 
@@ -36,13 +40,22 @@ class Sighting:
     moments: dict[int, Moment] = field(default_factory=dict)
     """When it came first in each file."""
     named: dict[str, set[str]] = field(default_factory=dict)
-    """What completions name: peers, hcas, GIDs; and the driver's lines: GPUs."""
+    """What completions name: peers, hcas, GIDs; the driver's lines: GPUs; barriers: tasks that are late."""
 
     def take_names(self, text: str) -> None:
-        """Keep what a line on a completion or a queue pair names, or one of the driver."""
+        """Keep what a line on a completion or a queue pair names, or one of the driver, and late tasks."""
         if found := COMPLETION.search(text) or CONNECTING.search(text) or OF_DRIVER.search(text):
             for key, value in found.groupdict().items():
-                if value and len(known := self.named.setdefault(key, set())) < MOST_NAMES:
-                    known.add(
-                        value.removeprefix(":") if key in ("local", "remote") and value.startswith(":::") else value
-                    )
+                if value:
+                    twice = key in ("local", "remote") and value.startswith(":::")
+                    self._keep(key, value.removeprefix(":") if twice else value)
+        self.take_late(text.rpartition(LATE)[2] if LATE in text else "")
+
+    def take_late(self, text: str) -> None:
+        """Keep the tasks that a text names."""
+        for task in TASK.findall(text):
+            self._keep("task", task)
+
+    def _keep(self, key: str, value: str) -> None:
+        if len(known := self.named.setdefault(key, set())) < MOST_NAMES:
+            known.add(value)

@@ -33,7 +33,7 @@ TIME, ALGBW, BUSBW = ("Time (us)", "time_us"), ("AlgBW (GB/s)", "algBW_GB/s"), (
 class MscclppReader:
     """Tables of MSCCL++ out of lines in their order."""
 
-    marks = (b"|", b"MSCCL++", b"minBytes", b"_perf", b"Rank ", b"bw", b"bounds")
+    marks = (b"iB ", b" B ", b"lgBW", b"MSCCL++", b"minBytes", b"_perf", b"Rank ", b"bw", b"bounds")
 
     def __init__(self) -> None:
         self._drafts = Drafts(Program.MSCCLPP)

@@ -25,10 +25,14 @@ SIGNS = {
     b"#": (b"minBytes ", b"busbw", b"Avg bus bandwidth", b"#bytes", b"# OSU "),
     b"(": (b"(column)",),
     b'"': (b'"bus', b'_perf"'),
+    b"|": (b"AlgBW", b"algBW"),
 }
 """Words of formats, by the character that the line of each has and lines of logs seldom have. Rows are signs too."""
-ENDS = (*(b"%d" % digit for digit in range(10)), b"N/A", b"*", b"inf", b"nan", b"Pass", b"Fail", b"}", b"|")
+ENDS = (*(b"%d" % digit for digit in range(10)), b"N/A", b"*", b"inf", b"nan", b"Pass", b"Fail", b"}")
+BEFORE_THE_LAST = (*ENDS, b"-", b">:")
+"""How what stands before the last figure of a row ends: a figure too, or mpirun's tag; in logs of iterations a name."""
 NCCL = b"CCL INFO"
+TO_SHAPE = bytes.maketrans(b"123456789", b"0" * 9)
 BLANKS = b"   "
 """What every row has, also one that a message of NCCL cuts into."""
 
@@ -113,21 +117,20 @@ def _has_sign(piece: bytes) -> bool:
     """Whether a word of a format is in it, or a line like a row."""
     if any(mark in piece and any(word in piece for word in words) for mark, words in SIGNS.items()):
         return True
-    at = piece.find(BLANKS)
-    while at >= 0:
-        end = piece.find(b"\n", at)
-        end = end if end >= 0 else len(piece)
-        if _like_row(piece[piece.rfind(b"\n", 0, at) + 1 : end]):
-            return True
-        at = piece.find(BLANKS, end)
-    return False
+    if BLANKS not in piece:
+        return False
+    shapes = set(piece.translate(TO_SHAPE).split(b"\n"))  # lines of logs differ in their digits alone
+    return any(BLANKS in shape and _like_row(shape) for shape in shapes)
 
 
 def _like_row(raw: bytes) -> bool:
-    """Whether a line ends in a figure, or in colours."""
+    """Whether a line ends in two figures, or is hardly more than one, or ends in colours."""
     if NCCL in raw:
         return _cut_into(raw)
-    return raw.rstrip().endswith(ENDS) or b"\x1b" in raw[-8:]
+    if not raw.rstrip().endswith(ENDS):
+        return b"\x1b" in raw[-8:]
+    words = raw.rsplit(None, 2)
+    return len(words) < 3 or words[1].endswith(BEFORE_THE_LAST)
 
 
 def _cut_into(raw: bytes) -> bool:

@@ -86,7 +86,7 @@ def test_health_of_nvidia_smi_q():
     assert (health.ecc["dram_uncorrected_volatile"], health.pcie_replays, health.temperature_c) == (1, 3, 34)
     assert health.remapped_rows == {"corrected": 0, "uncorrected": 1, "pending": 1, "failed": 0}
     assert health.power_mw == {"limit": 700_000, "draw": 71_200}
-    assert health.persistence is True
+    assert (health.persistence, health.compute_mode) == (True, 3)
 
 
 def test_link_of_nvidia_smi_q():
@@ -122,6 +122,9 @@ def test_the_table_of_nvidia_smi():
     found = facts(texts.SMI)
     assert [(gpu.bus_id, gpu.sm) for gpu in found.gpus] == [("0000:1b:00.0", 90), ("0000:43:00.0", 90)]
     assert (found.gpus[0].name, found.cuda) == ("NVIDIA H100 80GB HBM3", "12.4")
+    assert "PASS" in levels(texts.SMI)["compute-mode"]
+    for written, level in (("E. Process", "WARN"), ("Prohibited", "FAIL")):
+        assert level in levels(texts.SMI.replace("   Default |", f"{written:>10} |", 1))["compute-mode"]
 
 
 def test_the_table_of_an_old_driver_has_short_bus_ids_and_no_cuda_release():
@@ -244,6 +247,23 @@ def test_ports_of_ibstat():
     assert (port.state, port.rate_gbps, port.link_layer, port.lid, port.sm_lid) == ("ACTIVE", 400, "InfiniBand", 13, 1)
     assert (down.ports[0].state, down.ports[0].physical_state) == ("DOWN", "Polling")
     assert levels(texts.IBSTAT)["ib-port-down"] == {"FAIL"}
+
+
+def test_a_small_mtu_is_named_without_the_interface():
+    port = "hca_id: mlx5_6\n\tvendor_part_id:\t4119\n\t\tport:\t1\n\t\t\tstate:\tPORT_ACTIVE (4)\n"
+    port += "\t\t\tactive_mtu:\t1024 (3)\n\t\t\tlink_layer:\tEthernet\n"
+    assert levels(port)["mtu-mismatch"] == {"INFO"}
+    assert levels(port.replace("1024 (3)", "4096 (5)"))["mtu-mismatch"] == {"UNKNOWN"}
+
+
+def test_a_port_that_is_pasted_alone_says_nothing_of_others():
+    alone = "CA 'qib1'\n\tCA type: InfiniPath_QLE7340\n\tNumber of ports: 2\n\tPort 2:\n\t\tState: Down\n"
+    alone += "\t\tPhysical state: Polling\n\t\tLink layer: InfiniBand\n"
+    (down,) = [one for one in check(machine(alone), RULES) if one.id == "ib-port-down"]
+    assert (down.level, down.message.partition(": ")[2]) == (
+        "FAIL",
+        "no other port is known to be up: NCCL falls back to sockets",
+    )
 
 
 def test_ports_of_ibstatus():

@@ -32,6 +32,7 @@ GPU 00000000:1B:00.0
     Product Name                          : NVIDIA H100 80GB HBM3
     Product Architecture                  : Hopper
     Persistence Mode                      : Enabled
+    Compute Mode                          : Exclusive_Process
     MIG Mode
         Current                           : Disabled
         Pending                           : Disabled
@@ -92,6 +93,8 @@ SMI = """\
 | N/A   34C    P0             71W /  700W |       1MiB /  81559MiB |      0%      Default |
 +-----------------------------------------+------------------------+----------------------+
 |   1  NVIDIA H100 80GB HBM3          On  |   00000000:43:00.0 Off |                    0 |
+| N/A   33C    P0             69W /  700W |       1MiB /  81559MiB |      0%      Default |
+|                                         |                        |             Disabled |
 +-----------------------------------------+------------------------+----------------------+
 """
 NVLINK_S = """\

@@ -33,6 +33,7 @@ ANSWERS = {
     "nvmlDeviceGetMaxClockInfo": lambda handle, kind: 2000 + kind,
     "nvmlDeviceGetPowerManagementLimit": lambda handle: 700_000,
     "nvmlDeviceGetPersistenceMode": lambda handle: 1,
+    "nvmlDeviceGetComputeMode": lambda handle: 3,
     "nvmlSystemGetConfComputeState": lambda: SimpleNamespace(ccFeature=1, environment=2, devToolsMode=0),
     "nvmlSystemGetConfComputeGpusReadyState": lambda: 1,
 }

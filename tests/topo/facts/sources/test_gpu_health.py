@@ -44,7 +44,7 @@ def test_every_reading_is_read():
     assert health.confidential == {"feature": 1, "environment": 2, "devtools": 0, "ready": 1}
     first, second = health.gpus
     assert (first.bus_id, second.bus_id, first.name) == ("0000:07:00.0", "0000:08:00.0", "GPU0 (0000:07:00.0)")
-    assert (first.ecc_mode, first.sram_threshold, first.persistence) == ((1, 1), True, True)
+    assert (first.ecc_mode, first.sram_threshold, first.persistence, first.compute_mode) == ((1, 1), True, True, 3)
     assert first.ecc["dram_corrected_volatile"] == 2
     assert first.ecc["sram_uncorrected_aggregate"] == 117
     assert first.remapped_rows == {"corrected": 3, "uncorrected": 1, "pending": 1, "failed": 0}

@@ -60,6 +60,7 @@ HEALTH_ROWS = {
     "gpu-throttled": Row(Level.FAIL, lambda: health(gpus__3__clock_reasons=0x40), lambda: health(), unasked),
     "gpu-clock-low": Row(Level.WARN, lambda: health(gpus__3__clocks_mhz__sm_max=1410), lambda: health(), unasked),
     "gpu-power-limit-low": Row(Level.WARN, lambda: health(gpus__3__power_mw__limit=500_000), lambda: health(), unasked),
+    "compute-mode": Row(Level.WARN, lambda: health(gpus__3__compute_mode=3), lambda: health(), unasked),
     "persistence-off": Row(Level.WARN, lambda: health(gpus__3__persistence=0), lambda: health(), unasked),
     "confidential-compute": Row(
         Level.FAIL, lambda: health(confidential={"feature": 1, "ready": 0}), lambda: health(), lambda: case(DGX)

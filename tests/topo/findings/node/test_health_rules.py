@@ -153,6 +153,7 @@ def test_a_reading_that_nvml_does_not_give_is_unknown_with_the_reason():
         ("pcie-replays", "pcie_replays"),
         ("gpu-throttled", "clock_reasons"),
         ("persistence-off", "persistence"),
+        ("compute-mode", "compute_mode"),
         ("gpu-recovery-needed", "recovery_action"),
     ):
         made = health(**{f"gpus__3__{reading}": None, f"gpus__3__reasons__{reading}": "Not Supported"})
@@ -231,6 +232,15 @@ def test_power_limits():
     every = {f"gpus__{n}__power_mw__limit": 500_000 for n in range(8)}
     assert len(findings("gpu-power-limit-low", health(**every))) == 8
     assert "500 W, 700 W by default" in findings("gpu-power-limit-low", health(**every))[0].message
+
+
+def test_compute_modes():
+    assert levels("compute-mode", health(**{f"gpus__{n}__compute_mode": 3 for n in range(8)})) == {Level.INFO}
+    shut = one("compute-mode", health(gpus__3__compute_mode=2))
+    assert (shut.level, shut.message) == (
+        Level.FAIL,
+        f"compute mode Prohibited on GPU3 ({GPU3}): no process gets it",
+    )
 
 
 def test_persistence_mode():

@@ -198,6 +198,12 @@ def test_uneven_collectives_are_groups_too(closes, name):
     assert not verdict(scene_of_dumps(even)).findings
 
 
+def test_a_rank_without_data_is_not_missed_where_others_called_differently():
+    odd = [entry(4, state="started", elements=8 if rank == 1 else 16) for rank in range(4)]
+    dumps = {rank: dump([*up_to(3), odd[rank]], ranks=5) for rank in range(4)}
+    assert only(scene_of_dumps(dumps)).id == "operation-mismatch"
+
+
 def test_tensors_of_one_operation_are_compared_each():
     """A sum of sizes that is equal hides that the sizes are in another order."""
     sizes = {0: [[4], [8]], 1: [[8], [4]], 2: [[4], [8]]}

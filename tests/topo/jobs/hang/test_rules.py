@@ -33,7 +33,9 @@ def test_a_healthy_job_has_no_finding(tmp_path, rule):
 def test_findings_are_of_the_levels_that_their_rules_say(tmp_path):
     odd = [entry(4, state="started", elements=8 if rank == 1 else 16) for rank in range(4)]
     write_dumps(tmp_path, {rank: dump([*up_to(3), odd[rank]], ranks=5) for rank in range(4)})
-    (tmp_path / "ras.txt").write_text(ras.behind())
+    missing = "#0-0 (c0ffee02) INCOMPLETE\n  Missing communicator data from 5 ranks\n\n"
+    behind = ras.MISMATCH.format(where=ras.where(7))
+    (tmp_path / "ras.txt").write_text(ras.text(ras.row("MISMATCH"), errors=missing, warnings=behind))
     standstill = Standstill(scene_of(tmp_path))
     found = {rule.id: {finding.level for finding in rule.check(standstill)} for rule in RULES}
     assert {name for name, levels in found.items() if levels} >= {"rank-behind", "rank-missing", "operation-mismatch"}

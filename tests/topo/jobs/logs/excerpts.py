@@ -178,7 +178,7 @@ LOGS = {
         "(errno: 97 - Address family not supported by protocol).\n",
         "chosen",
         "unknown",
-        [],
+        ["ports-blocked"],
     ),
     "software RDMA": (
         said("a", "NET/IB : Using [0]rxe0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>", "Using network IB"),

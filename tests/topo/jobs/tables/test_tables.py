@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.topo.jobs.tables import tables
 from railgauge.topo.jobs.tables.documents import LONGEST, Documents
 from railgauge.topo.jobs.tables.draft import MOST_IN_ALL, MOST_ROWS, Drafts
 from railgauge.topo.jobs.tables.table import Measurement, Program, TableRow
@@ -200,6 +201,24 @@ def test_a_log_reads_as_fast_behind_a_table():
         return min(taken)
 
     assert seconds(NCCL + FAR * 20) < 2 * seconds(FAR * 20) + seconds(NCCL + FAR)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " iteration {:8d}/ 50000 | elapsed time (ms): 1520.1 | lm loss: 2.1E+00 | skipped iterations:   0 |",
+        "step {:8d}   loss 2.4142   lr 3.000e-04   tok/s 51234",
+        "Epoch: [0][{:5d}/1736]   Time  0.512 ( 0.500)   Loss 5.1e-01 (5.2e-01)   RMSE 0.7153",
+    ],
+)
+def test_lines_of_iterations_are_no_rows(monkeypatch, line):
+    """Nor is any of them read as one: logs of days have little else."""
+    taken = []
+    monkeypatch.setattr(tables, "text_line", lambda raw, number: taken.append(raw) or text_line(raw, number))
+    log = "".join(line.format(number) + "\n" for number in range(2000))
+    read_tables(log)
+    assert not taken
+    assert read_tables(log + NCCL + log)[0].rows == read_tables(NCCL)[0].rows
 
 
 def test_rows_of_all_tables_are_bounded():
