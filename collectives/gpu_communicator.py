@@ -115,7 +115,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         def make() -> tuple[native.GpuEngine, list[bytes]]:
             vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
             engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s, list(group.members))
-            return engine, [engine.lent(rank) for rank in range(self.size)]
+            return engine, engine.lend()
 
         kind = listed(int, listed(*[bytes] * self.size)) | None
         (self._engine, _), told = self._agree(make, lambda made: [made[0].processors, made[1]], kind)
@@ -123,7 +123,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._proxies = GpuProxies(group, self._engine)
         self._watch = Watch(self._standing, self._end_waits)
         self._job.attend(self._watch)
-        self._together(lambda: self._engine.connect(buffers, processors))
+        self._together(lambda: self.running(lambda: self._engine.connect(buffers, processors)))
         wires = net_wires(plan, network, vias, group.members)
         self._proxies.connect(wires, network, peers, plan, self.vias, device, layout.blocks, self._together)
         if self.size > 1:

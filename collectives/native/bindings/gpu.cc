@@ -39,8 +39,11 @@ gpu::Lent read_lent(const nb::bytes& bytes) {
   return lent;
 }
 
-nb::bytes told(const gpu::Lent& lent) {
-  return nb::bytes(reinterpret_cast<const char*>(&lent), sizeof lent);
+std::vector<nb::bytes> told(const std::vector<gpu::Lent>& all) {
+  std::vector<nb::bytes> bytes;
+  for (const gpu::Lent& lent : all)
+    bytes.emplace_back(reinterpret_cast<const char*>(&lent), sizeof lent);
+  return bytes;
 }
 
 std::vector<gpu::Lent> read_all_lent(const std::vector<nb::bytes>& lent) {
@@ -137,13 +140,8 @@ void bind_gpu(nb::module_& m) {
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its "
           "number in errors.")
       .def(
-          "lent",
-          [](const Engine& engine, int rank) {
-            if (rank < 0 || rank >= engine.ranks())
-              throw Error(ErrorCode::kInvalid, "unknown rank");
-            return told(engine.lent(rank));
-          },
-          "rank"_a)
+          "lend", [](Engine& engine) { return told(engine.lend()); },
+          "What each rank needs to write into its staging buffer here, by rank.")
       .def_prop_ro("processors", &Engine::processors)
       .def(
           "connect",
@@ -159,14 +157,14 @@ void bind_gpu(nb::module_& m) {
           "Whether memory can be registered: all GPUs map each other's.")
       .def(
           "lend_memory",
-          [](Engine& engine, int rank, std::uintptr_t pointer) {
-            if (rank < 0 || rank >= engine.ranks())
-              throw Error(ErrorCode::kInvalid, "unknown rank");
-            return told(
-                engine.registered_memory().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
+          [](Engine& engine, std::uintptr_t pointer, std::size_t bytes) {
+            return told(engine.registered_memory().lend(reinterpret_cast<const std::byte*>(pointer),
+                                                        bytes));
           },
-          "rank"_a, "pointer"_a,
-          "What a rank needs to open this GPU's memory from that address on.")
+          "pointer"_a, "bytes"_a, "What each rank needs to open this GPU's memory, by rank.")
+      .def(
+          "withdraw_memory", [](Engine& engine) { engine.registered_memory().withdraw(); },
+          "In place of open_memory, where a rank could not lend its memory.")
       .def(
           "open_memory",
           [](Engine& engine, std::uintptr_t pointer, std::size_t bytes, bool symmetric,

@@ -56,7 +56,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
       turns_(gpu_.context()),
-      peers_(device),
+      peers_(device, rank, via, timeout_s, [this] { check(); }),
       buffers_(device, peers_, layout, via),
       registered_memory_(device, peers_, via, rank),
       choices_(layout, via, registered_memory_),

@@ -38,7 +38,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Lent lent(int rank) const { return buffers_.lent(rank); }
+  // What each rank needs to write into its staging buffer here, by rank.
+  std::vector<Lent> lend() { return buffers_.lend(); }
   // How many multiprocessors the GPU has.
   int processors() const { return processors_; }
   // Opens the staging buffers of all ranks, from what each exported to this one; by rank the

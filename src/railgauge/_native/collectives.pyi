@@ -219,7 +219,8 @@ class GpuEngine:
         `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors.
         """
 
-    def lent(self, rank: int) -> bytes: ...
+    def lend(self) -> list[bytes]:
+        """What each rank needs to write into its staging buffer here, by rank."""
 
     @property
     def processors(self) -> int: ...
@@ -231,8 +232,11 @@ class GpuEngine:
     def can_register(self) -> bool:
         """Whether memory can be registered: all GPUs map each other's."""
 
-    def lend_memory(self, rank: int, pointer: int) -> bytes:
-        """What a rank needs to open this GPU's memory from that address on."""
+    def lend_memory(self, pointer: int, bytes: int) -> list[bytes]:
+        """What each rank needs to open this GPU's memory, by rank."""
+
+    def withdraw_memory(self) -> None:
+        """In place of open_memory, where a rank could not lend its memory."""
 
     def open_memory(self, pointer: int, bytes: int, symmetric: bool, lent: Sequence[bytes]) -> int:
         """

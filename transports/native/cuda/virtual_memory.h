@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of GPUs as the driver's virtual memory management has it: allocations, and ranges of
+// addresses in which they are mapped one behind the other. PyTorch's expandable segments are such
+// ranges.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transports/native/cuda/driver.h"
+#include "transports/native/cuda/gpu.h"
+#include "transports/native/fd.h"
+
+namespace railgauge::cuda {
+
+// One allocation, which lives as long as something holds or maps it, in any process.
+class Allocation {
+ public:
+  // That of an address; none where it is not mapped in this way, as memory of cudaMalloc.
+  static std::optional<Allocation> of(Pointer pointer);
+  // Another process's. Error (kSystem): it cannot be imported.
+  static Allocation imported(const Fd& exported, const std::string& what);
+  Allocation(Allocation&& other) noexcept;
+  Allocation& operator=(Allocation&&) = delete;
+  ~Allocation();
+
+  MemoryHandle handle() const { return handle_; }
+  // Whether it was made to be exported as a descriptor.
+  bool can_be_exported() const;
+  // A descriptor of it; Error (kSystem).
+  Fd exported() const;
+
+ private:
+  explicit Allocation(MemoryHandle handle) : handle_(handle) {}
+
+  MemoryHandle handle_;
+};
+
+// What one mapping of a range maps: an allocation from its start on.
+struct MappedPiece {
+  Allocation allocation;
+  std::size_t bytes;
+};
+
+// Memory of this process that holds an array: one allocation of cudaMalloc, or `pieces`.
+struct Backing {
+  Pointer begin;
+  std::size_t bytes;
+  std::vector<MappedPiece> pieces;
+};
+
+// Error (kSystem): this is no memory of the current GPU; `what` names the step.
+Backing backing_of(Pointer pointer, std::size_t bytes, const std::string& what);
+
+// Gives a GPU access to memory of pieces, on any GPU of this process.
+void allow_access(Device device, Pointer begin, std::size_t bytes, const std::string& what);
+
+// Pieces mapped one behind the other, to which a GPU has access.
+class MappedRange {
+ public:
+  // `what` names the step in messages. Error (kSystem): they cannot be mapped.
+  MappedRange(const Gpu& gpu, const std::vector<MappedPiece>& pieces, const std::string& what);
+  // Waits for the GPU first: unmapping does not, and kernels may still use it.
+  ~MappedRange();
+  MappedRange(const MappedRange&) = delete;
+  MappedRange& operator=(const MappedRange&) = delete;
+
+  Pointer pointer() const { return begin_; }
+
+ private:
+  void unmap();
+
+  const Context context_;
+  Pointer begin_ = 0;
+  std::size_t reserved_ = 0;
+  std::vector<std::size_t> mapped_;  // bytes of each
+};
+
+}  // namespace railgauge::cuda
