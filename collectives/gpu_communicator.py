@@ -15,6 +15,7 @@ from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stre
 from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
+from railgauge.collectives.exportable import why_not_exportable
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of
 from railgauge.collectives.gpu_blocks import BlockLimits, block_limits, of_all
 from railgauge.collectives.gpu_end import GpuEnd
@@ -111,10 +112,15 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         vias = vias_of(peers, plan, self._reach)
         self.vias = vias[self.rank]
         layout = Layout.of(vias, nvlink=plan.nvlink, limits=self._blocks)
+        self.by_cuda_ipc = ""
+        """Why memory that other processes map is of cudaMalloc; empty: it is not."""
 
         def make() -> tuple[native.GpuEngine, list[bytes]]:
-            vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
-            engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s, list(group.members))
+            if Via.IPC in self.vias:
+                self.by_cuda_ipc = why_not_exportable(environ, device)
+            self._exportable = Via.IPC in self.vias and not self.by_cuda_ipc
+            shape = [int(via) for via in self.vias], layout.numbers, self._job.timeout_s, list(group.members)
+            engine = native.GpuEngine(device, self.rank, *shape, self._exportable)
             return engine, engine.lend()
 
         kind = listed(int, listed(*[bytes] * self.size)) | None

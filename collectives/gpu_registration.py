@@ -27,6 +27,7 @@ class GpuRegistration(ABC):
     device: int
     _group: Group
     _engine: native.GpuEngine
+    _exportable: bool
 
     def register(self, array: Any) -> Registered:
         """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
@@ -50,7 +51,7 @@ class GpuRegistration(ABC):
         """
         shape = (shape,) if isinstance(shape, int) else shape
         size = math.prod(shape) * dtype.bytes
-        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1)))
+        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1), self._exportable))
         return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
 
     def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
@@ -59,7 +60,7 @@ class GpuRegistration(ABC):
         Raises:
             UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
         """
-        memory = self._together(lambda: native.GpuMemory(self.device, size))
+        memory = self._together(lambda: native.GpuMemory(self.device, size, self._exportable))
         self._open(memory.pointer, size, symmetric=symmetric)
         return memory
 

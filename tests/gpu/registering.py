@@ -8,6 +8,7 @@ Prints as JSON, by case, what each rank says.
 """
 
 import argparse
+import ctypes
 import json
 import multiprocessing
 import os
@@ -28,6 +29,8 @@ from tests.gpu.on_gpu import GpuArray, connected
 from tests.patience import FAR_S
 from tests.transports.ranks import meet_on, on_ranks
 
+from railgauge._native import collectives as native
+from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.gpu_way import KernelLaunch
 from railgauge.topo.errors import Error, RunError
@@ -39,7 +42,7 @@ AT = 256
 """Where arrays start, before the end of the first piece."""
 ADDRESS, KEY = slice(212, 228), slice(228, 244)
 """Of a rank's socket, in Lent (collectives/native/gpu/peer_memory.h)."""
-NOBODY = 65534
+NOBODY, NEW_NETWORK = 65534, 0x40000000
 OPERATIONS = 10
 
 
@@ -86,7 +89,7 @@ def tried(comm: GpuCommunicator, memory: MappedRange) -> dict[str, Any]:
     try:
         with registered(comm, memory):
             said["right"] = sum_and_parts(comm, memory)
-            said["reached_by"] = [device for device in range(comm.size) if memory.can_be_reached_by(device)]
+            said["reached_by"] = [one for one in range(native.gpu_count()) if memory.can_be_reached_by(one)]
     except Error as error:
         said["error"] = f"{type(error).__name__}: {error}"
     said["left"] = [now - then for now, then in zip(held(), before, strict=True)]
@@ -99,6 +102,21 @@ def spans(comm: GpuCommunicator) -> Any:
     said = [tried(comm, memory) for _ in range(2)]
     memory.close()
     return said
+
+
+def symmetric(comm: GpuCommunicator) -> Any:
+    """Memory that the communicator allocates."""
+    before = held()
+    with comm.allocate(comm.size * 1000, Dtype.FLOAT) as array:
+        part = GpuArray(array.memory.pointer + 4000 * comm.rank, np.empty(1000, np.float32))
+        array.memory.write(np.full(comm.size * 1000, comm.rank, np.float32))
+        comm.all_gather(part, array)
+        comm.synchronize()
+        read = np.empty(comm.size * 1000, np.float32)
+        array.memory.read(read)
+    del array
+    right = bool((read == np.repeat(range(comm.size), 1000)).all())
+    return {"right": right, "left": [now - then for now, then in zip(held(), before, strict=True)]}
 
 
 def hasty(comm: GpuCommunicator) -> Any:
@@ -198,6 +216,16 @@ def intruded(comm: GpuCommunicator) -> Any:
     return said
 
 
+def unreachable(comm: GpuCommunicator) -> Any:
+    """Rank 1 is in another network namespace, as in a container of its own; it takes root's rights."""
+    if comm.rank == 1 and ctypes.CDLL(None).unshare(NEW_NETWORK):  # it may not
+        os.environ["FAKE_CUDA_FAULTS"] = "cuMemGetAddressRange_v2=1"
+    memory = MappedRange(comm.device, 3)
+    said = tried(comm, memory)
+    memory.close()
+    return said
+
+
 def send(name: bytes, key: bytes, rank: int) -> None:
     """A datagram as a rank's, without the descriptor of its first piece (transports/native/fd_socket.cc)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -224,12 +252,14 @@ def pytorch(comm: GpuCommunicator) -> Any:
 
 CASES: dict[str, Callable[[GpuCommunicator], Any]] = {
     "spans": spans,
+    "symmetric": symmetric,
     "hasty": hasty,
     "refused": refused,
     "unimported": failing("cuMemImportFromShareableHandle@1=999"),
     "unexported": failing("cuMemExportToShareableHandle@1=999"),
     "unmapped": failing("cuMemMap@1=2"),
     "intruded": intruded,
+    "unreachable": unreachable,
     "lost": lost,
     "late": late,
     "pytorch": pytorch,

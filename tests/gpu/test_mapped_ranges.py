@@ -24,17 +24,24 @@ def registering(fake_gpus, *asked, ranks=3):
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
     )
     assert result.returncode == 0, result.stderr
-    return list(json.loads(result.stdout).values())
+    said = list(json.loads(result.stdout).values())
+    assert not [one for one in said if "error" in one], said
+    return said
 
 
 @pytest.fixture(scope="module")
 def said(fake_gpus):
-    return registering(fake_gpus, "spans", "hasty", "refused", "unimported", "unexported", "unmapped", "intruded")
+    good, bad = ("spans", "symmetric", "hasty", "intruded"), ("refused", "unimported", "unexported", "unmapped")
+    return registering(fake_gpus, *good, *bad, "unreachable")
 
 
 def test_an_array_over_several_pieces_is_mapped_by_all_and_nothing_is_left(said):
     for rank, one in enumerate(said):
         assert one["spans"] == 2 * [RIGHT | {"reached_by": [rank]}]
+
+
+def test_memory_of_the_communicator_is_mapped_by_all_and_nothing_is_left(said):
+    assert [one["symmetric"] for one in said] == 3 * [{"right": True, "left": [0, 0]}]
 
 
 def test_memory_is_unmapped_when_the_operations_on_it_have_ended(said):
@@ -50,7 +57,7 @@ def test_memory_that_cannot_be_exported_is_refused_on_all_ranks(said):
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("unimported", ("rank 1: mapping memory of the GPU of rank 0 (0000:10:00.0): 999",)),
+        ("unimported", ("rank 1: mapping memory of the GPU of rank ", ": 999")),
         ("unmapped", ("rank 1: mapping memory of the GPU of rank 0 (0000:10:00.0): CUDA_ERROR_OUT_OF_MEMORY",)),
         ("unexported", ("rank 1: exporting memory of a GPU: 999", f"rank 0: mapping {RANK_1}: its process could not")),
     ],
@@ -65,6 +72,16 @@ def test_what_the_driver_refuses_is_named_and_later_registrations_are_right(said
 def test_what_other_programs_send_is_dropped(said):
     for rank, one in enumerate(said):
         assert one["intruded"] == RIGHT | {"reached_by": [rank]}
+
+
+def test_a_rank_in_another_network_namespace_is_named(said):
+    if "registering memory on this GPU" in said[0]["unreachable"]["error"]:
+        pytest.skip("needs the right to make a network namespace")
+    for one in said:
+        assert (
+            "rank 0: lending memory to the GPU of rank 1 (0000:11:00.0): " in one["unreachable"]["error"]
+        )
+        assert one["unreachable"]["left"] == [0, 0]
 
 
 def test_threads_get_access_to_each_others_memory(fake_gpus):

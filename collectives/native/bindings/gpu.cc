@@ -16,6 +16,7 @@
 #include "collectives/native/bindings/without_lock.h"
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
+#include "transports/native/cuda/exportable.h"
 #include "transports/native/cuda/facts.h"
 #include "transports/native/cuda/mark.h"
 #include "transports/native/cuda/memory.h"
@@ -99,8 +100,15 @@ void bind_gpu(nb::module_& m) {
         "reads; None: it is none.");
   m.def("stream_of_gpu_tensor", &stream_of_gpu_tensor, "array"_a.none(),
         "The stream on which the library of such a tensor works; None: it is none.");
+  m.def(
+      "why_not_exportable", &cuda::why_not_exportable, "device"_a,
+      "Why a GPU can have no memory that other processes map through descriptors; empty: it can.");
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
-      .def(nb::new_(&without_lock<cuda::Memory, int, std::size_t>), "device"_a, "size"_a)
+      .def(nb::new_([](int device, std::size_t size, bool exportable) {
+             return without_lock<cuda::Memory>(device, size, cuda::source(device, exportable));
+           }),
+           "device"_a, "size"_a, "exportable"_a = false,
+           "`exportable`: other processes map it through descriptors.")
       .def_prop_ro("pointer", &cuda::Memory::pointer)
       .def(
           "write",
@@ -127,18 +135,18 @@ void bind_gpu(nb::module_& m) {
       .def(
           nb::new_([](int device, int rank, const std::vector<int>& via,
                       std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s,
-                      const std::vector<int>& numbers) {
+                      const std::vector<int>& numbers, bool exportable) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
             return without_lock<Engine>(device, rank,
                                         gpu::Layout{blocks, slot_bytes, line_blocks, full_lines},
-                                        read, timeout_s, numbers);
+                                        read, timeout_s, numbers, exportable);
           }),
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
-          "numbers"_a = std::vector<int>(),
+          "numbers"_a = std::vector<int>(), "exportable"_a = false,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its "
-          "number in errors.")
+          "number in errors. `exportable`: of such memory are its staging buffers.")
       .def(
           "lend", [](Engine& engine) { return told(engine.lend()); },
           "What each rank needs to write into its staging buffer here, by rank.")

@@ -13,7 +13,8 @@ constexpr int kNapMs = 1;  // between two looks at what else may end the wait
 // 2 TiB in the smallest pages that GPUs have for them, 2 MiB.
 constexpr std::uint32_t kMostPieces = 1 << 20;
 constexpr const char* kWhatDescriptorsTake =
-    " (containers need one network namespace; NCCL_P2P_DISABLE=1 goes through host memory)";
+    " (containers need one network namespace; NCCL_CUMEM_ENABLE=0 uses CUDA IPC, "
+    "NCCL_P2P_DISABLE=1 goes through host memory)";
 
 }  // namespace
 
@@ -87,7 +88,8 @@ void PieceExchange::wait_for(int rank) {
   look_up_();
   if (Clock::now() - moved_ > std::chrono::duration<double>(timeout_s_)) {
     std::ostringstream late;
-    late << owners_[rank]->name << " did not exchange memory within " << timeout_s_ << " s";
+    late << owners_[rank]->name << " did not exchange memory within " << timeout_s_
+         << " s (all ranks of a host must run as one user)";
     throw Error(ErrorCode::kTimeout, late.str());
   }
 }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "transports/native/cuda/exportable.h"
+
 namespace railgauge::gpu {
 
 namespace {
@@ -15,7 +17,7 @@ bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 }  // namespace
 
 StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layout,
-                               std::vector<Via> via)
+                               std::vector<Via> via, bool exportable)
     : device_(device),
       gpu_(device),
       peers_(peers),
@@ -36,7 +38,7 @@ StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layo
     has_net |= via_[rank] == Via::kNet;
   }
   if (in_this_gpu) {
-    here_.emplace(device, in_this_gpu);
+    here_.emplace(device, in_this_gpu, cuda::source(device, exportable));
     here_->set(0, in_this_gpu);
   }
   char *shared = nullptr, *leaving = nullptr;

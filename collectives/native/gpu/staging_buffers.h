@@ -20,8 +20,10 @@ namespace railgauge::gpu {
 class StagingBuffers {
  public:
   // Makes the staging buffers for data from each rank, on a GPU by CUDA's number; `peers` gives
-  // access to the others', and outlives it. Error (kSystem): not enough memory.
-  StagingBuffers(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via);
+  // access to the others', and outlives it. `exportable`: of that memory of the GPU. Error
+  // (kSystem): not enough memory.
+  StagingBuffers(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via,
+                 bool exportable);
 
   // What each peer needs to write into its staging buffer here, by rank.
   std::vector<Lent> lend();

@@ -191,10 +191,16 @@ def stream_of_gpu_tensor(array: object | None) -> int | None:
     The stream on which the library of such a tensor works; None: it is none.
     """
 
+def why_not_exportable(device: int) -> str:
+    """
+    Why a GPU can have no memory that other processes map through descriptors; empty: it can.
+    """
+
 class GpuMemory:
     """Memory of one GPU."""
 
-    def __init__(self, device: int, size: int) -> None: ...
+    def __init__(self, device: int, size: int, exportable: bool = False) -> None:
+        """`exportable`: other processes map it through descriptors."""
 
     @property
     def pointer(self) -> int: ...
@@ -214,9 +220,9 @@ class GpuMark:
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
-    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = []) -> None:
+    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = [], exportable: bool = False) -> None:
         """
-        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors.
+        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors. `exportable`: of such memory are its staging buffers.
         """
 
     def lend(self) -> list[bytes]:

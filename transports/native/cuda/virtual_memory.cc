@@ -11,8 +11,12 @@ namespace railgauge::cuda {
 namespace {
 
 constexpr int kAsDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+constexpr int kPinned = 1;        // CU_MEM_ALLOCATION_TYPE_PINNED
 constexpr int kOnDevice = 1;      // CU_MEM_LOCATION_TYPE_DEVICE
-constexpr int kReadWrite = 3;     // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+constexpr int kMinimum = 0;       // CU_MEM_ALLOC_GRANULARITY_MINIMUM
+constexpr int kRdmaOfVirtualMemory =
+    110;                       // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED
+constexpr int kReadWrite = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 // s: what a program has put on its streams may take long; a GPU that hangs is known before.
 constexpr double kUnmapPatience = 60;
 
@@ -48,6 +52,21 @@ Fd Allocation::exported() const {
   Driver::get().check(Driver::get().memory_export(&descriptor, handle_, kAsDescriptor, 0),
                       "exporting memory of a GPU");
   return Fd(descriptor);
+}
+
+MappedPiece created(const Gpu& gpu, std::size_t bytes, const std::string& what) {
+  const Driver& cuda = Driver::get();
+  MemoryProperties properties{};
+  properties.type = kPinned;
+  properties.handle_types = kAsDescriptor;
+  properties.location = {kOnDevice, gpu.device()};
+  properties.gpu_direct_rdma = gpu.attribute(kRdmaOfVirtualMemory) != 0;
+  std::size_t unit = 0;
+  cuda.check(cuda.memory_granularity(&unit, &properties, kMinimum), what);
+  const std::size_t rounded = (bytes + unit - 1) / unit * unit;
+  MemoryHandle handle;
+  cuda.check(cuda.memory_create(&handle, rounded, &properties, 0), what);
+  return {Allocation(handle), rounded};
 }
 
 Backing backing_of(Pointer pointer, std::size_t bytes, const std::string& what) {

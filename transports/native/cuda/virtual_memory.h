@@ -18,6 +18,8 @@ namespace railgauge::cuda {
 // One allocation, which lives as long as something holds or maps it, in any process.
 class Allocation {
  public:
+  // Takes over what the driver handed out.
+  explicit Allocation(MemoryHandle handle) : handle_(handle) {}
   // That of an address; none where it is not mapped in this way, as memory of cudaMalloc.
   static std::optional<Allocation> of(Pointer pointer);
   // Another process's. Error (kSystem): it cannot be imported.
@@ -33,8 +35,6 @@ class Allocation {
   Fd exported() const;
 
  private:
-  explicit Allocation(MemoryHandle handle) : handle_(handle) {}
-
   MemoryHandle handle_;
 };
 
@@ -43,6 +43,10 @@ struct MappedPiece {
   Allocation allocation;
   std::size_t bytes;
 };
+
+// A new one of at least so many bytes of a GPU, which other processes can map. Error (kSystem): the
+// driver or the GPU has no such memory, or not so much.
+MappedPiece created(const Gpu& gpu, std::size_t bytes, const std::string& what);
 
 // Memory of this process that holds an array: one allocation of cudaMalloc, or `pieces`.
 struct Backing {
