@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.gpu.driver_memory import DESCRIPTOR, NO_WAY, DriverMemory, MappedRange, PoolMemory
 from tests.gpu.fake_gpus import topology
-from tests.gpu.mapped_range import DESCRIPTOR, NO_WAY, MappedRange
 from tests.gpu.on_gpu import GpuArray, connected
 from tests.patience import FAR_S
 from tests.transports.ranks import meet_on, on_ranks
@@ -40,7 +40,7 @@ from railgauge.transports.store.file_store import FileStore
 
 AT = 256
 """Where arrays start, before the end of the first piece."""
-ADDRESS, KEY = slice(212, 228), slice(228, 244)
+ADDRESS, KEY = slice(216, 232), slice(232, 248)
 """Of a rank's socket, in Lent (collectives/native/gpu/peer_memory.h)."""
 NOBODY, NEW_NETWORK = 65534, 0x40000000
 OPERATIONS = 10
@@ -52,7 +52,7 @@ def held() -> tuple[int, int]:
     return len(os.listdir("/proc/self/fd")), sum("fake-cuda" in line for line in mapped)
 
 
-def sum_and_parts(comm: GpuCommunicator, memory: MappedRange) -> list[bool]:
+def sum_and_parts(comm: GpuCommunicator, memory: DriverMemory) -> list[bool]:
     """Whether an all_reduce and an all_gather over all pieces of registered memory are right."""
     at = memory.piece_bytes - AT
     count = (memory.bytes - memory.piece_bytes) // 4 // comm.size * comm.size
@@ -75,14 +75,14 @@ def sum_and_parts(comm: GpuCommunicator, memory: MappedRange) -> list[bool]:
 
 
 @contextmanager
-def registered(comm: GpuCommunicator, memory: MappedRange):
+def registered(comm: GpuCommunicator, memory: DriverMemory):
     """All of it but the beginning and the end."""
     at = memory.piece_bytes - AT
     with comm.register(GpuArray(memory.pointer + at, np.empty(memory.bytes - memory.piece_bytes, np.uint8))):
         yield
 
 
-def tried(comm: GpuCommunicator, memory: MappedRange) -> dict[str, Any]:
+def tried(comm: GpuCommunicator, memory: DriverMemory) -> dict[str, Any]:
     """What using it gives: the error's text where it is refused; `left` is what this process holds more than before."""
     before = held()
     said: dict[str, Any] = {}
@@ -98,7 +98,7 @@ def tried(comm: GpuCommunicator, memory: MappedRange) -> dict[str, Any]:
 
 def spans(comm: GpuCommunicator) -> Any:
     """Three pieces, registered twice."""
-    memory = MappedRange(comm.device, 3)
+    memory = MappedRange(comm.device)
     said = [tried(comm, memory) for _ in range(2)]
     memory.close()
     return said
@@ -119,9 +119,31 @@ def symmetric(comm: GpuCommunicator) -> Any:
     return {"right": right, "left": [now - then for now, then in zip(held(), before, strict=True)]}
 
 
+def pool(comm: GpuCommunicator) -> Any:
+    """Two allocations of one pool, both registered twice."""
+    first = PoolMemory(comm.device)
+    second = PoolMemory(comm.device, pool=first.pool)
+    before = held()
+    with registered(comm, first), registered(comm, first), registered(comm, second):
+        right = sum_and_parts(comm, first)
+    said = {"first": right, "second": tried(comm, second)}
+    left = [now - then for now, then in zip(held(), before, strict=True)]
+    second.close()
+    first.close()
+    return said | {"left": left}
+
+
+def pool_refused(comm: GpuCommunicator) -> Any:
+    """Rank 1 alone has a pool that cannot be exported."""
+    memory = PoolMemory(comm.device, handle_types=NO_WAY if comm.rank == 1 else DESCRIPTOR)
+    said = tried(comm, memory)
+    memory.close()
+    return said
+
+
 def hasty(comm: GpuCommunicator) -> Any:
     """It is closed while operations on it are still to run."""
-    memory = MappedRange(comm.device, 3)
+    memory = MappedRange(comm.device)
     count, own = 4096, comm.rank + 1
     at = memory.piece_bytes - AT
     array = GpuArray(memory.pointer + at, np.empty(count, np.float32))
@@ -137,7 +159,7 @@ def hasty(comm: GpuCommunicator) -> Any:
 
 def refused(comm: GpuCommunicator) -> Any:
     """Rank 1 alone has memory that cannot be exported."""
-    memory = MappedRange(comm.device, 3, handle_types=NO_WAY if comm.rank == 1 else DESCRIPTOR)
+    memory = MappedRange(comm.device, handle_types=NO_WAY if comm.rank == 1 else DESCRIPTOR)
     said = tried(comm, memory)
     memory.close()
     return said
@@ -147,7 +169,7 @@ def failing(fault: str) -> Callable[[GpuCommunicator], Any]:
     """The driver refuses something on GPU 1; the same memory can be registered when it no longer does."""
 
     def case(comm: GpuCommunicator) -> Any:
-        memory = MappedRange(comm.device, 3)
+        memory = MappedRange(comm.device)
         os.environ["FAKE_CUDA_FAULTS"] = fault
         said = tried(comm, memory)
         os.environ["FAKE_CUDA_FAULTS"] = ""
@@ -176,7 +198,7 @@ def lost(comm: GpuCommunicator) -> Any:
     """Rank 1 dies when it has said what it lends."""
     if comm.rank == 1:
         comm._engine = Changed(comm._engine, lambda _: os.kill(os.getpid(), signal.SIGKILL))  # type: ignore[assignment]
-    return tried(comm, MappedRange(comm.device, 3))
+    return tried(comm, MappedRange(comm.device))
 
 
 def late(comm: GpuCommunicator) -> Any:
@@ -187,7 +209,7 @@ def late(comm: GpuCommunicator) -> Any:
 
     if comm.rank == 1:
         comm._engine = Changed(comm._engine, wait)  # type: ignore[assignment]
-    return tried(comm, MappedRange(comm.device, 3))
+    return tried(comm, MappedRange(comm.device))
 
 
 def intruded(comm: GpuCommunicator) -> Any:
@@ -209,7 +231,7 @@ def intruded(comm: GpuCommunicator) -> Any:
 
     engine = comm._engine
     comm._engine = Changed(engine, intrude)  # type: ignore[assignment]
-    memory = MappedRange(comm.device, 3)
+    memory = MappedRange(comm.device)
     said = tried(comm, memory)
     memory.close()
     comm._engine = engine
@@ -220,7 +242,7 @@ def unreachable(comm: GpuCommunicator) -> Any:
     """Rank 1 is in another network namespace, as in a container of its own; it takes root's rights."""
     if comm.rank == 1 and ctypes.CDLL(None).unshare(NEW_NETWORK):  # it may not
         os.environ["FAKE_CUDA_FAULTS"] = "cuMemGetAddressRange_v2=1"
-    memory = MappedRange(comm.device, 3)
+    memory = MappedRange(comm.device)
     said = tried(comm, memory)
     memory.close()
     return said
@@ -254,6 +276,8 @@ CASES: dict[str, Callable[[GpuCommunicator], Any]] = {
     "spans": spans,
     "symmetric": symmetric,
     "hasty": hasty,
+    "pool": pool,
+    "pool_refused": pool_refused,
     "refused": refused,
     "unimported": failing("cuMemImportFromShareableHandle@1=999"),
     "unexported": failing("cuMemExportToShareableHandle@1=999"),

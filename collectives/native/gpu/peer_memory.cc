@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "collectives/native/gpu/piece_exchange.h"
+#include "transports/native/cuda/pool.h"
 
 namespace railgauge::gpu {
 
@@ -22,6 +23,9 @@ constexpr const char* kWhatToExport =
     ": this memory of cuMemCreate cannot be exported: its requestedHandleTypes lacks "
     "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR (PyTorch: update it, or leave out "
     "expandable_segments)";
+constexpr const char* kWhatPoolsTake =
+    ": the pool of this memory (cudaMallocAsync) cannot be exported: it was made without "
+    "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR";
 
 }  // namespace
 
@@ -43,6 +47,8 @@ std::vector<Lent> PeerMemory::lend(cuda::Pointer pointer, std::size_t bytes,
   lent.device = backing.begin;
   lent.bytes = backing.bytes;
   lent.pieces = static_cast<std::uint32_t>(backing.pieces.size());
+  if (lent.pieces) lent.kind = backing.pieces[0].memory.kind();
+  const bool of_pool = lent.kind == cuda::ShareableKind::kPool;
   cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, gpu_.device()),
               "asking a GPU for its bus id");
   answers_.reset();
@@ -50,10 +56,11 @@ std::vector<Lent> PeerMemory::lend(cuda::Pointer pointer, std::size_t bytes,
     if (backing.pieces.empty()) {
       cuda_.check(cuda_.ipc_export(&lent.handle, backing.begin), what + kWhatIpcTakes);
     } else if (!std::ranges::all_of(backing.pieces, [](const cuda::MappedPiece& piece) {
-                 return piece.allocation.can_be_exported();
+                 return piece.memory.can_be_exported();
                })) {
-      throw Error(ErrorCode::kSystem, what + kWhatToExport);
+      throw Error(ErrorCode::kSystem, what + (of_pool ? kWhatPoolsTake : kWhatToExport));
     }
+    if (of_pool) lent.handle = cuda::exported_pointer(backing.begin, what);
     lent.answers = answers_.emplace().address();
   }
   lending_ = std::move(backing.pieces);
@@ -64,11 +71,13 @@ std::vector<Reached> PeerMemory::open(const std::vector<Lent>& lent) {
   if (lent.size() != via_.size())
     throw Error(ErrorCode::kInvalid, "every rank's description is needed");
   const cuda::Current current(gpu_.context());
-  const std::vector<std::vector<cuda::MappedPiece>> pieces = exchanged(lent);
+  std::vector<std::vector<cuda::MappedPiece>> pieces = exchanged(lent);
   std::vector<Reached> reached(via_.size());
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
     if (!in_gpu(via_[rank])) continue;
-    reached[rank] = opened(rank, lent[rank], pieces[rank]);
+    const std::string whom = named(rank, lent[rank]);
+    reached[rank] = via_[rank] == Via::kIpc ? imported(lent[rank], std::move(pieces[rank]), whom)
+                                            : allowed(lent[rank], whom);
     reached[rank].begin += lent[rank].at;
   }
   return reached;
@@ -91,41 +100,55 @@ std::vector<std::vector<cuda::MappedPiece>> PeerMemory::exchanged(const std::vec
   std::vector<std::optional<PieceOwner>> owners(via_.size());
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
     if (via_[rank] != Via::kIpc) continue;
-    owners[rank] = PieceOwner{named(rank, lent[rank]), lent[rank].answers, lent[rank].pieces};
+    owners[rank] =
+        PieceOwner{named(rank, lent[rank]), lent[rank].answers, lent[rank].kind, lent[rank].pieces};
   }
   return PieceExchange(*answers, rank_, std::move(owners), timeout_s_, look_up_).run(lending);
 }
 
-Reached PeerMemory::opened(int rank, const Lent& lent,
-                           const std::vector<cuda::MappedPiece>& pieces) {
-  const std::string whom = named(rank, lent);
-  if (via_[rank] == Via::kIpc) {
-    if (pieces.empty()) return imported(lent, whom);
-    auto range = std::make_shared<cuda::MappedRange>(gpu_, pieces, "mapping memory of " + whom);
-    char* begin = reinterpret_cast<char*>(range->pointer());
-    return {begin, std::move(range)};
+Reached PeerMemory::imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,
+                             const std::string& whom) {
+  const std::string what = "mapping memory of " + whom;
+  if (pieces.empty()) {
+    return once(lent, [&] {
+      return std::make_shared<cuda::Mapped>(gpu_.context(), lent.handle, what + kWhatIpcTakes);
+    });
   }
-  if (lent.pieces) {
-    cuda::allow_access(gpu_.device(), lent.device, lent.bytes, "reaching " + whom);
-  } else {
-    reach(lent, whom);
+  if (lent.kind == cuda::ShareableKind::kPool) {
+    return once(lent, [&] {
+      return std::make_shared<cuda::MappedOfPool>(gpu_, std::move(pieces[0].memory), lent.handle,
+                                                  what);
+    });
   }
-  return {reinterpret_cast<char*>(lent.device), nullptr};
+  auto range = std::make_shared<cuda::MappedRange>(gpu_, pieces, what);
+  char* begin = reinterpret_cast<char*>(range->pointer());
+  return {begin, std::move(range)};
 }
 
-// By CUDA IPC, which opens an allocation once, however often parts of it are used.
-Reached PeerMemory::imported(const Lent& lent, const std::string& whom) {
+template <class Open>
+Reached PeerMemory::once(const Lent& lent, const Open& open) {
   std::erase_if(imported_, [](const Imported& one) { return one.mapped.expired(); });
   const auto found = std::ranges::find_if(imported_, [&](const Imported& one) {
     return one.lent.process == lent.process && one.lent.device == lent.device &&
            !std::memcmp(&one.lent.handle, &lent.handle, sizeof lent.handle);
   });
   if (found != imported_.end()) return {found->begin, found->mapped.lock()};
-  const auto mapped = std::make_shared<cuda::Mapped>(gpu_.context(), lent.handle,
-                                                     "mapping memory of " + whom + kWhatIpcTakes);
+  const auto mapped = open();
   char* begin = reinterpret_cast<char*>(mapped->pointer());
   imported_.push_back({lent, begin, mapped});
   return {begin, mapped};
+}
+
+Reached PeerMemory::allowed(const Lent& lent, const std::string& whom) {
+  const std::string what = "reaching " + whom;
+  if (!lent.pieces) {
+    reach(lent, whom);
+  } else if (lent.kind == cuda::ShareableKind::kPool) {
+    cuda::allow_access_to_pool(gpu_.device(), lent.device, what);
+  } else {
+    cuda::allow_access(gpu_.device(), lent.device, lent.bytes, what);
+  }
+  return {reinterpret_cast<char*>(lent.device), nullptr};
 }
 
 void PeerMemory::reach(const Lent& lent, const std::string& whom) {

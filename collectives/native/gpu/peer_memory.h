@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the peers' GPUs, as this GPU maps it. What cudaMalloc made goes between processes by
-// CUDA IPC; memory of cuMemMap by a file descriptor for each of its pieces.
+// CUDA IPC, memory of cuMemMap by a file descriptor for each of its pieces, and memory of a pool by
+// one of the pool.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,11 @@ struct Lent {
   char bus_id[16];
   std::size_t at;             // offset from the start of the following
   cuda::Pointer device;       // for kDirect
-  cuda::IpcHandle handle;     // for kIpc, of cudaMalloc
+  cuda::IpcHandle handle;     // for kIpc, of cudaMalloc or a pool
   char shared[96];            // for kShm: a Segment's descriptor
   std::size_t bytes;          // of all pieces
   std::uint32_t pieces;       // 0: of cudaMalloc
+  cuda::ShareableKind kind;   // of the pieces
   FdSocket::Address answers;  // for kIpc: where the owner takes descriptors
 };
 
@@ -77,8 +79,12 @@ class PeerMemory {
 
   std::string named(int rank, const Lent& lent) const;
   std::vector<std::vector<cuda::MappedPiece>> exchanged(const std::vector<Lent>& lent);
-  Reached opened(int rank, const Lent& lent, const std::vector<cuda::MappedPiece>& pieces);
-  Reached imported(const Lent& lent, const std::string& whom);
+  Reached imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,
+                   const std::string& whom);
+  // Memory that is opened once, however often parts of it are used.
+  template <class Open>
+  Reached once(const Lent& lent, const Open& open);
+  Reached allowed(const Lent& lent, const std::string& whom);
   void reach(const Lent& lent, const std::string& whom);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
@@ -88,7 +94,7 @@ class PeerMemory {
   const double timeout_s_;
   const std::function<void()> look_up_;
   std::vector<std::unique_ptr<cuda::Gpu>> others_;  // of this process
-  std::vector<Imported> imported_;                  // by CUDA IPC, which opens an allocation once
+  std::vector<Imported> imported_;                  // by CUDA IPC, and of pools
   // From lend() to open().
   std::vector<cuda::MappedPiece> lending_;
   std::optional<FdSocket> answers_;

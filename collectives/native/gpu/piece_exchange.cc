@@ -63,7 +63,7 @@ void PieceExchange::note(const Step& step) {
 // Without a descriptor where there can be none, so that the others do not wait for it.
 void PieceExchange::send(std::uint32_t number, const cuda::MappedPiece& piece) {
   std::optional<Fd> fd;
-  note([&] { fd.emplace(piece.allocation.exported()); });
+  note([&] { fd.emplace(piece.memory.exported()); });
   if (!fd) fd.emplace(-1);
   for (int one = 0; one < ranks(); ++one) {
     if (!owners_[one]) continue;
@@ -105,7 +105,7 @@ void PieceExchange::take(const FdSocket::Received& one) {
     const std::string what = "mapping memory of " + owners_[from]->name;
     if (!one.fd.open()) throw Error(ErrorCode::kSystem, what + ": its process could not export it");
     arriving.pieces[number].emplace(
-        cuda::MappedPiece{cuda::Allocation::imported(one.fd, what), bytes});
+        cuda::MappedPiece{cuda::Shareable::imported(owners_[from]->kind, one.fd, what), bytes});
   });
 }
 

@@ -20,6 +20,7 @@ namespace railgauge::gpu {
 struct PieceOwner {
   std::string name;  // in messages: "the GPU of rank 1 (0000:1b:00.0)"
   FdSocket::Address address;
+  cuda::ShareableKind kind;
   std::uint32_t pieces;
 };
 

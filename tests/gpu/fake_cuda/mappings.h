@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mapped where: memory of cuMemAlloc and cuIpcOpenMemHandle (memory.cc), and of cuMemMap
-// (virtual_memory.cc).
+// What is mapped where: memory of cuMemAlloc and cuIpcOpenMemHandle (memory.cc), of cuMemMap
+// (virtual_memory.cc), and of pools (pools.cc).
 #pragma once
 
 #include <map>
@@ -17,6 +17,7 @@ struct Mapping {
   Context context;              // null likewise
   MemoryHandle allocation = 0;  // of cuMemMap
   std::set<int> devices = {};   // that have access to it, likewise
+  MemoryHandle pool = 0;        // of cuMemAllocFromPoolAsync
 };
 using Mappings = std::map<Pointer, Mapping>;
 

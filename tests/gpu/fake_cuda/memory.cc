@@ -94,15 +94,15 @@ Result cuMemAlloc_v2(Pointer* pointer, std::size_t size) {
 Result cuMemFree_v2(Pointer pointer) {
   std::unique_lock lock(mutex);
   const auto found = mappings.find(pointer);
-  if (found == mappings.end() || !found->second.context || found->second.allocation)
-    return kInvalidValue;
+  if (found == mappings.end() || found->second.allocation) return kInvalidValue;
+  if (!found->second.context && !found->second.pool) return kInvalidValue;
   const Mapping mapping = found->second;
   mappings.erase(found);
   lock.unlock();
-  wait_idle(mapping.context);
+  wait_idle(mapping.context ? mapping.context : current_context());
   lock.lock();
   munmap(address(pointer), mapping.size);
-  give_back(mapping.context, mapping.file, mapping.size);
+  if (!mapping.pool) give_back(mapping.context, mapping.file, mapping.size);
   return kSuccess;
 }
 
@@ -184,8 +184,8 @@ Result cuIpcGetMemHandle(IpcHandle* handle, Pointer pointer) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   const auto found = mappings.find(pointer);
-  if (found == mappings.end() || !found->second.context || found->second.allocation)
-    return kInvalidValue;
+  if (found == mappings.end() || !found->second.context) return kInvalidValue;
+  if (found->second.allocation || found->second.pool) return kInvalidValue;
   const Told told{getpid(), found->second.file, found->second.size};
   *handle = {};
   std::memcpy(handle->bytes, &told, sizeof told);
@@ -213,8 +213,8 @@ Result cuIpcCloseMemHandle(Pointer pointer) {
   if (const Context context = current_context()) wait_idle(context);
   const std::lock_guard lock(mutex);
   const auto found = mappings.find(pointer);
-  if (found == mappings.end() || found->second.context || found->second.allocation)
-    return kInvalidValue;
+  if (found == mappings.end() || found->second.context) return kInvalidValue;
+  if (found->second.allocation || found->second.pool) return kInvalidValue;
   munmap(address(pointer), found->second.size);
   mappings.erase(found);
   return kSuccess;

@@ -20,7 +20,7 @@ std::string why_not_exportable(int device) {
     return "the GPU or its driver does not support it";
   try {
     const Current current(gpu.context());
-    created(gpu, 1, "taking memory").allocation.exported();
+    created(gpu, 1, "taking memory").memory.exported();
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -5,42 +5,18 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "transports/native/cuda/driver.h"
 #include "transports/native/cuda/gpu.h"
-#include "transports/native/fd.h"
+#include "transports/native/cuda/shareable.h"
 
 namespace railgauge::cuda {
 
-// One allocation, which lives as long as something holds or maps it, in any process.
-class Allocation {
- public:
-  // Takes over what the driver handed out.
-  explicit Allocation(MemoryHandle handle) : handle_(handle) {}
-  // That of an address; none where it is not mapped in this way, as memory of cudaMalloc.
-  static std::optional<Allocation> of(Pointer pointer);
-  // Another process's. Error (kSystem): it cannot be imported.
-  static Allocation imported(const Fd& exported, const std::string& what);
-  Allocation(Allocation&& other) noexcept;
-  Allocation& operator=(Allocation&&) = delete;
-  ~Allocation();
-
-  MemoryHandle handle() const { return handle_; }
-  // Whether it was made to be exported as a descriptor.
-  bool can_be_exported() const;
-  // A descriptor of it; Error (kSystem).
-  Fd exported() const;
-
- private:
-  MemoryHandle handle_;
-};
-
 // What one mapping of a range maps: an allocation from its start on.
 struct MappedPiece {
-  Allocation allocation;
+  Shareable memory;
   std::size_t bytes;
 };
 
@@ -48,7 +24,8 @@ struct MappedPiece {
 // driver or the GPU has no such memory, or not so much.
 MappedPiece created(const Gpu& gpu, std::size_t bytes, const std::string& what);
 
-// Memory of this process that holds an array: one allocation of cudaMalloc, or `pieces`.
+// Memory of this process that holds an array: of cudaMalloc, or what can go to other processes, in
+// pieces; of a pool it is one.
 struct Backing {
   Pointer begin;
   std::size_t bytes;

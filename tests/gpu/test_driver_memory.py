@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of cuMemCreate, in several pieces as PyTorch's expandable segments, that ranks register."""
+"""Memory that ranks register and cudaMalloc did not make: of cuMemCreate, in several pieces as PyTorch's expandable
+segments are, and of pools.
+"""
 
 import json
 import subprocess
@@ -31,13 +33,20 @@ def registering(fake_gpus, *asked, ranks=3):
 
 @pytest.fixture(scope="module")
 def said(fake_gpus):
-    good, bad = ("spans", "symmetric", "hasty", "intruded"), ("refused", "unimported", "unexported", "unmapped")
-    return registering(fake_gpus, *good, *bad, "unreachable")
+    good = ("spans", "symmetric", "hasty", "pool", "intruded")
+    bad = ("refused", "pool_refused", "unimported", "unexported", "unmapped", "unreachable")
+    return registering(fake_gpus, *good, *bad)
 
 
 def test_an_array_over_several_pieces_is_mapped_by_all_and_nothing_is_left(said):
     for rank, one in enumerate(said):
         assert one["spans"] == 2 * [RIGHT | {"reached_by": [rank]}]
+
+
+def test_allocations_of_a_pool_are_mapped_by_all_and_nothing_is_left(said):
+    for rank, one in enumerate(said):
+        second = RIGHT | {"reached_by": [rank]}
+        assert one["pool"] == {"first": [True, True], "second": second, "left": [0, 0]}
 
 
 def test_memory_of_the_communicator_is_mapped_by_all_and_nothing_is_left(said):
@@ -51,7 +60,8 @@ def test_memory_is_unmapped_when_the_operations_on_it_have_ended(said):
 def test_memory_that_cannot_be_exported_is_refused_on_all_ranks(said):
     for one in said:
         assert one["refused"]["error"].startswith(f"UnavailableError: {NOT_EXPORTED}")
-        assert one["refused"]["left"] == [0, 0]
+        assert "rank 1: registering memory on this GPU: the pool of this memory" in one["pool_refused"]["error"]
+        assert one["refused"]["left"] == one["pool_refused"]["left"] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -78,15 +88,14 @@ def test_a_rank_in_another_network_namespace_is_named(said):
     if "registering memory on this GPU" in said[0]["unreachable"]["error"]:
         pytest.skip("needs the right to make a network namespace")
     for one in said:
-        assert (
-            "rank 0: lending memory to the GPU of rank 1 (0000:11:00.0): " in one["unreachable"]["error"]
-        )
+        assert "rank 0: lending memory to the GPU of rank 1 (0000:11:00.0): " in one["unreachable"]["error"]
         assert one["unreachable"]["left"] == [0, 0]
 
 
 def test_threads_get_access_to_each_others_memory(fake_gpus):
-    for one in registering(fake_gpus, "spans", "--threads", ranks=2):
-        assert [(each["right"], each["reached_by"]) for each in one["spans"]] == 2 * [([True, True], [0, 1])]
+    for one in registering(fake_gpus, "spans", "pool", "pool_refused", "--threads", ranks=2):
+        said = [*one["spans"], one["pool"]["second"], one["pool_refused"]]
+        assert [(each["right"], each["reached_by"]) for each in said] == 4 * [([True, True], [0, 1])]
 
 
 def test_a_rank_that_dies_meanwhile_is_named(fake_gpus):
