@@ -10,11 +10,7 @@ from railgauge.topo.nccl.settings.parameter import parameter
 
 
 def why_not_exportable(settings: Mapping[str, str], device: int) -> str:
-    """Why a GPU's memory is mapped by CUDA IPC; empty: it is mapped through descriptors.
-
-    Raises:
-        UnavailableError: there is no such GPU.
-    """
+    """Why a GPU's memory is mapped by CUDA IPC; empty: it is mapped through descriptors."""
     if parameter(settings, "NCCL_CUMEM_ENABLE", -2) == 0:
         return "NCCL_CUMEM_ENABLE=0"
     return native.why_not_exportable(device)

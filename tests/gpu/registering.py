@@ -42,7 +42,9 @@ AT = 256
 """Where arrays start, before the end of the first piece."""
 ADDRESS, KEY = slice(216, 232), slice(232, 248)
 """Of a rank's socket, in Lent (collectives/native/gpu/peer_memory.h)."""
-NOBODY, NEW_NETWORK = 65534, 0x40000000
+NOBODY = 65534
+NEW_NETWORK, NEW_PIDS = 0x40000000, 0x20000000
+"""Namespaces (unshare(2)), which take root's rights."""
 OPERATIONS = 10
 
 
@@ -102,6 +104,10 @@ def spans(comm: GpuCommunicator) -> Any:
     said = [tried(comm, memory) for _ in range(2)]
     memory.close()
     return said
+
+
+def via(comm: GpuCommunicator) -> Any:
+    return [end.via for end in comm.ends]
 
 
 def symmetric(comm: GpuCommunicator) -> Any:
@@ -239,7 +245,7 @@ def intruded(comm: GpuCommunicator) -> Any:
 
 
 def unreachable(comm: GpuCommunicator) -> Any:
-    """Rank 1 is in another network namespace, as in a container of its own; it takes root's rights."""
+    """Rank 1 is in another network namespace."""
     if comm.rank == 1 and ctypes.CDLL(None).unshare(NEW_NETWORK):  # it may not
         os.environ["FAKE_CUDA_FAULTS"] = "cuMemGetAddressRange_v2=1"
     memory = MappedRange(comm.device)
@@ -274,6 +280,7 @@ def pytorch(comm: GpuCommunicator) -> Any:
 
 CASES: dict[str, Callable[[GpuCommunicator], Any]] = {
     "spans": spans,
+    "via": via,
     "symmetric": symmetric,
     "hasty": hasty,
     "pool": pool,
@@ -291,7 +298,13 @@ CASES: dict[str, Callable[[GpuCommunicator], Any]] = {
 
 
 def rank_main(rank: int, asked: argparse.Namespace, path: str, results: Any) -> None:
-    """One rank's process."""
+    """One rank's process; with --containers it is the first one of its pid namespace."""
+    if asked.containers:
+        if ctypes.CDLL(None).unshare(NEW_PIDS):
+            return
+        if child := os.fork():
+            os.waitpid(child, 0)
+            return
     said: dict[str, Any] = {}
     try:
         store = FileStore(path, asked.ranks, timedelta(seconds=FAR_S))
@@ -300,6 +313,10 @@ def rank_main(rank: int, asked: argparse.Namespace, path: str, results: Any) -> 
     except BaseException as error:
         said["error"] = repr(error)
     results.put((rank, said))
+    results.close()
+    results.join_thread()
+    if asked.containers:
+        os._exit(0)
 
 
 def on_processes(asked: argparse.Namespace, path: str) -> dict[int, Any]:
@@ -309,10 +326,11 @@ def on_processes(asked: argparse.Namespace, path: str) -> dict[int, Any]:
     ranks = [context.Process(target=rank_main, args=(rank, asked, path, results)) for rank in range(asked.ranks)]
     for rank in ranks:
         rank.start()
-    expected = asked.ranks - ("lost" in asked.cases)
-    told = dict(results.get(timeout=FAR_S) for _ in range(expected))
     for rank in ranks:
         rank.join(FAR_S)
+    told: dict[int, Any] = {}
+    while not results.empty():
+        told.update([results.get()])
     return told
 
 
@@ -335,6 +353,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=FAR_S)
     parser.add_argument("--one-gpu", action="store_true")
     parser.add_argument("--threads", action="store_true")
+    parser.add_argument("--containers", action="store_true")
     asked = parser.parse_args()
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"
     with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ segments are, and of pools.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,15 +19,16 @@ NOT_EXPORTED = "rank 1: registering memory on this GPU: this memory of cuMemCrea
 RANK_1 = "memory of the GPU of rank 1 (0000:11:00.0)"
 
 
-def registering(fake_gpus, *asked, ranks=3):
+def registering(fake_gpus, *asked, ranks=3, **settings):
     """By rank what tests/gpu/registering.py prints."""
     command = (sys.executable, "-m", "tests.gpu.registering", *asked, "--ranks", str(ranks))
-    env = clean_environment(**fake_gpus(ranks))
+    env = clean_environment(**settings, **fake_gpus(ranks))
     result = subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
     )
     assert result.returncode == 0, result.stderr
     said = list(json.loads(result.stdout).values())
+    assert len(said) == ranks - ("lost" in asked)
     assert not [one for one in said if "error" in one], said
     return said
 
@@ -90,6 +92,20 @@ def test_a_rank_in_another_network_namespace_is_named(said):
     for one in said:
         assert "rank 0: lending memory to the GPU of rank 1 (0000:11:00.0): " in one["unreachable"]["error"]
         assert one["unreachable"]["left"] == [0, 0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to make pid namespaces")
+def test_containers_of_one_host_map_each_others_memory(fake_gpus):
+    for rank, one in enumerate(registering(fake_gpus, "via", "spans", "symmetric", "--containers", ranks=2)):
+        assert one["via"] == ["P2P/IPC"]
+        assert one["spans"] == 2 * [RIGHT | {"reached_by": [rank]}]
+        assert one["symmetric"] == {"right": True, "left": [0, 0]}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to make pid namespaces")
+def test_containers_without_descriptors_use_the_network(fake_gpus):
+    for one in registering(fake_gpus, "via", "--containers", ranks=2, NCCL_CUMEM_ENABLE="0"):
+        assert one["via"] == ["NET/Socket/0"]
 
 
 def test_threads_get_access_to_each_others_memory(fake_gpus):

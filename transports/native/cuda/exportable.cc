@@ -15,10 +15,10 @@ constexpr int kDescriptors =
 
 // By trying it: in a container more than the attributes decides.
 std::string why_not_exportable(int device) {
-  const Gpu gpu(device);
-  if (!gpu.attribute(kVirtualMemory) || !gpu.attribute(kDescriptors))
-    return "the GPU or its driver does not support it";
   try {
+    const Gpu gpu(device);
+    if (!gpu.attribute(kVirtualMemory) || !gpu.attribute(kDescriptors))
+      return "the GPU or its driver does not support it";
     const Current current(gpu.context());
     created(gpu, 1, "taking memory").memory.exported();
     return "";

@@ -13,8 +13,7 @@
 
 namespace railgauge::cuda {
 
-// Why a GPU, by CUDA's number, can have no such memory here; empty: it can. Error (kSystem): no
-// driver, no such GPU.
+// Why a GPU, by CUDA's number, can have no such memory here; empty: it can.
 std::string why_not_exportable(int device);
 
 class Exportable : public Source {
