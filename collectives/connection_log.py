@@ -34,6 +34,8 @@ def log_connections(comm: Communicator, log: NcclLog) -> None:
 def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
     """Log how this rank's GPU reaches those of the other ranks; each path carries all channels."""
     own = comm.peers[comm.rank]
+    if comm.by_cuda_ipc:
+        log.info("INIT", f"P2P/IPC maps memory by CUDA IPC, not through descriptors: {comm.by_cuda_ipc}", also="P2P")
     for end in comm.ends:
         peer = comm.peers[end.peer]
         shown = "[send] via" if end.via.startswith(NET) else "via"

@@ -15,6 +15,7 @@ from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stre
 from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
+from railgauge.collectives.exportable import why_not_exportable
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of
 from railgauge.collectives.gpu_blocks import BlockLimits, block_limits, of_all
 from railgauge.collectives.gpu_end import GpuEnd
@@ -105,17 +106,20 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
             ranks = [parent._group.members.index(one) for one in group.members]
             self._allowed: dict[Collective, list[int]] = parent._allowed
             self._reach: list[list[bool]] = [[parent._reach[a][b] for b in ranks] for a in ranks]
+            self._not_exportable: str = parent._not_exportable
         else:
             self._allowed = allowed_ways(environ, in_channels=in_channels)
+            self._not_exportable = why_not_exportable(environ, device)
             self._reach = self._reached()
         vias = vias_of(peers, plan, self._reach)
         self.vias = vias[self.rank]
+        self._exportable = Via.IPC in self.vias and not self._not_exportable
         layout = Layout.of(vias, nvlink=plan.nvlink, limits=self._blocks)
 
         def make() -> tuple[native.GpuEngine, list[bytes]]:
-            vias, timeout_s = [int(via) for via in self.vias], self._job.timeout_s
-            engine = native.GpuEngine(device, self.rank, vias, layout.numbers, timeout_s, list(group.members))
-            return engine, [engine.lent(rank) for rank in range(self.size)]
+            shape = [int(via) for via in self.vias], layout.numbers, self._job.timeout_s, list(group.members)
+            engine = native.GpuEngine(device, self.rank, *shape, self._exportable)
+            return engine, engine.lend()
 
         kind = listed(int, listed(*[bytes] * self.size)) | None
         (self._engine, _), told = self._agree(make, lambda made: [made[0].processors, made[1]], kind)
@@ -123,7 +127,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         self._proxies = GpuProxies(group, self._engine)
         self._watch = Watch(self._standing, self._end_waits)
         self._job.attend(self._watch)
-        self._together(lambda: self._engine.connect(buffers, processors))
+        self._together(lambda: self.running(lambda: self._engine.connect(buffers, processors)))
         wires = net_wires(plan, network, vias, group.members)
         self._proxies.connect(wires, network, peers, plan, self.vias, device, layout.blocks, self._together)
         if self.size > 1:
@@ -135,6 +139,11 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     def channels(self) -> int:
         """On how many channels of the plan rings run."""
         return len(self.plan.rings)
+
+    @property
+    def by_cuda_ipc(self) -> str:
+        """Why memory that other processes map is of cudaMalloc; empty: it is not."""
+        return self._not_exportable if Via.IPC in self.vias else ""
 
     @property
     def ends(self) -> list[GpuEnd]:
@@ -299,11 +308,13 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         return made, [told for _, told in everybody]  # type: ignore[return-value]
 
     def _reached(self) -> list[list[bool]]:
-        """By rank and rank whether one's GPU maps the other's memory."""
-        bus_ids, own = [peer.bus_id or "" for peer in self.peers], self.peers[self.rank]
+        """By rank and rank whether one's GPU maps the other's memory; CUDA IPC needs one pid namespace."""
+        own = self.peers[self.rank]
         reach = [
-            one.host_id == own.host_id and native.gpus_reach(own.bus_id or "", bus_id)
-            for one, bus_id in zip(self.peers, bus_ids, strict=True)
+            one.host_id == own.host_id
+            and (one.pid_namespace == own.pid_namespace or not self._not_exportable)
+            and native.gpus_reach(own.bus_id or "", one.bus_id or "")
+            for one in self.peers
         ]
         return self._group.all_gather(reach, listed(*[bool] * self.size))
 

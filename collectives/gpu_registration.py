@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of GPUs that all ranks map, as it is asked for."""
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from railgauge.collectives.cuda_array import cuda_array
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.registered import Registered
-from railgauge.topo.errors import MismatchError
+from railgauge.topo.errors import MismatchError, UnavailableError
 from railgauge.transports.group import Group
 from railgauge.transports.typed import listed
 
@@ -26,14 +27,15 @@ class GpuRegistration(ABC):
     device: int
     _group: Group
     _engine: native.GpuEngine
+    _exportable: bool
 
     def register(self, array: Any) -> Registered:
         """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
         in length.
 
         Raises:
-            UnavailableError: on any rank, that memory cannot be mapped by others: only memory of cudaMalloc can
-                (PyTorch: without expandable segments).
+            UnavailableError: on any rank, that memory cannot be mapped by others, such as memory of cuMemCreate that
+                was made without a POSIX file descriptor as a handle type.
             RunError: a rank was lost meanwhile.
         """
         told = cuda_array(array, self.device)
@@ -49,7 +51,7 @@ class GpuRegistration(ABC):
         """
         shape = (shape,) if isinstance(shape, int) else shape
         size = math.prod(shape) * dtype.bytes
-        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1)))
+        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1), self._exportable))
         return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
 
     def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
@@ -58,7 +60,7 @@ class GpuRegistration(ABC):
         Raises:
             UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
         """
-        memory = self._together(lambda: native.GpuMemory(self.device, size))
+        memory = self._together(lambda: native.GpuMemory(self.device, size, self._exportable))
         self._open(memory.pointer, size, symmetric=symmetric)
         return memory
 
@@ -71,19 +73,36 @@ class GpuRegistration(ABC):
         """Register memory of this rank; None where not all GPUs map each other's."""
         if not self.maps_all:
             return None
-        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer) for rank in range(self.size)])
+        opened: list[int] = []
+        try:
+            lent = self._together(lambda: self._engine.lend_memory(pointer, size))
+            theirs = self._exchange(size, lent, symmetric=symmetric)
+            open_memory = functools.partial(self._engine.open_memory, pointer, size, symmetric, theirs)
+            self._together(lambda: opened.append(self.running(open_memory)))
+        except (UnavailableError, MismatchError):
+            self._engine.withdraw_memory()
+            for registration in opened:  # the numbers of later ones are the same on all ranks
+                self._engine.close_memory(registration)
+            raise
+        return opened[0]
+
+    def _exchange(self, size: int, lent: list[bytes], *, symmetric: bool) -> list[bytes]:
+        """What all ranks lend to this one, by rank."""
         told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
                 raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
-        theirs = [one[self.rank] for _, one in told]
-        return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
+        return [one[self.rank] for _, one in told]
 
     def _close(self, registration: int) -> None:
         """Unregister memory; when this returns, no rank maps it any more."""
         self._group.barrier()
         self._engine.close_memory(registration)
         self._group.barrier()
+
+    @abstractmethod
+    def running(self, operation: Callable[[], T]) -> T:
+        """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
 
     @abstractmethod
     def _together(self, make: Callable[[], T]) -> T:

@@ -25,13 +25,15 @@ class Peer:
     rank: int
     host: str
     host_id: str
-    """Equal for ranks that count as one host: NCCL's host hash (NCCL_HOSTID, or host name and boot id), and the pid
-    and network namespaces."""
+    """Equal for ranks that count as one host: NCCL's host hash and the network namespace; without NCCL_HOSTID the pid
+    namespace too."""
     host_hash: str
     """NCCL's `getHostHash`, as `0x...`; "" when nothing distinguishes hosts."""
     pid_hash: str
     """NCCL's `getPidHash`: pid and pid namespace."""
     pid: int
+    pid_namespace: str
+    """Processes in different ones do not find each other in /proc."""
     shm_device: int | None
     """st_dev of /dev/shm: ranks with different ones share no memory. None: there is none."""
     cpus: list[int]
@@ -74,6 +76,7 @@ def this_peer(
         host_hash=host_hash(LiveReader(), environ) or "",
         pid_hash=f"{nccl_hash((str(os.getpid()) + _namespace('pid')).encode()):#x}",
         pid=os.getpid(),
+        pid_namespace=_namespace("pid"),
         shm_device=_shm_device(),
         cpus=sorted(os.sched_getaffinity(0)),
         bus_id=bus_id,
@@ -86,8 +89,11 @@ def this_peer(
 
 
 def host_id(environ: Mapping[str, str] = os.environ) -> str:
-    """Identify a host: topo's host hash, and this process's pid and network namespaces."""
-    return f"{host_hash(LiveReader(), environ)}/{_namespace('pid')}/{_namespace('net')}"
+    """Identify a host: topo's host hash, and this process's pid and network namespaces. Containers, of which each has a
+    pid namespace and often only its own devices, are one host if NCCL_HOSTID says so.
+    """
+    named = environ.get("NCCL_HOSTID")
+    return f"{host_hash(LiveReader(), environ)}/{'' if named else _namespace('pid')}/{_namespace('net')}"
 
 
 def network_id() -> str:

@@ -17,8 +17,8 @@ def why_not_shm(a: Peer, b: Peer) -> str | None:
     """Why two ranks cannot share memory; None when they can.
 
     NCCL's `shmCanConnect` has the same conditions: NCCL_SHM_DISABLE, one host hash, one /dev/shm. The memory here is
-    reached through /proc, so the pid namespace has to be the same too, which is part of `host_id`; so is the network
-    namespace, since ranks in two of them are set up as two hosts.
+    reached through /proc, so the pid namespace has to be the same too; so has the network namespace, which is part of
+    `host_id`, since ranks in two of them are set up as two hosts.
     """
     off = [str(one.rank) for one in (a, b) if parameter(one.settings, "NCCL_SHM_DISABLE", 0)]
     if off:
@@ -27,6 +27,8 @@ def why_not_shm(a: Peer, b: Peer) -> str | None:
         return f"they are on different hosts, {a.host} and {b.host}"
     if a.host_id != b.host_id:
         return f"on {a.host} they have different pid or network namespaces, boot ids or NCCL_HOSTID"
+    if a.pid_namespace != b.pid_namespace:
+        return f"on {a.host} they have different pid namespaces (two containers of one NCCL_HOSTID)"
     if a.shm_device != b.shm_device:
         return f"on {a.host} they have different /dev/shm mounts (two containers?)"
     return None

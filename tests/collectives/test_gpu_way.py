@@ -13,7 +13,15 @@ from railgauge.transports.peer import Peer
 
 def peer(rank: int, host: str, cores: int) -> Peer:
     return Peer(
-        rank=rank, host=host, host_id=host, host_hash="", pid_hash="", pid=1, shm_device=1, cpus=[*range(cores)]
+        rank=rank,
+        host=host,
+        host_id=host,
+        host_hash="",
+        pid_hash="",
+        pid=1,
+        pid_namespace="",
+        shm_device=1,
+        cpus=[*range(cores)],
     )
 
 

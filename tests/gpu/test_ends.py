@@ -243,10 +243,10 @@ LENT = """
     engines = [native.GpuEngine(rank, rank, VIAS[rank], (1, 4096, 1, 1), 1.0) for rank in (0, 1)]
 
     def connect(part, value):
-        lent = bytearray(engines[1].lent(0))
+        lent = bytearray(engines[1].lend()[0])
         lent[part] = value
         try:
-            engines[0].connect([engines[0].lent(0), bytes(lent)], [1, 1])
+            engines[0].connect([engines[0].lend()[0], bytes(lent)], [1, 1])
         except Error as error:
             return str(error)
     """

@@ -10,6 +10,7 @@ from tests.gpu.fake_gpus import compile_to
 
 SMALL = ("--device", "cuda", "-b", "1K", "-e", "1K", "-n", "1", "--timeout", "30")
 THREADS, PROCESSES = ("-g", "2"), ("--ranks", "2")
+CUDA_IPC = {"NCCL_CUMEM_ENABLE": "0"}
 
 
 def run(*args, **env):
@@ -28,8 +29,7 @@ def run(*args, **env):
         ("cuMemHostAlloc=2", THREADS, 3, "rank 0: pinning host memory: CUDA_ERROR_OUT_OF_MEMORY"),
         ("cuModuleLoadData@1=209", THREADS, 3, "CUDA_ERROR_NO_BINARY_FOR_GPU"),
         ("cuLaunchKernel=700", THREADS, 3, "CUDA_ERROR_ILLEGAL_ADDRESS"),
-        ("cuIpcGetMemHandle=801", PROCESSES, 3, "NCCL_P2P_DISABLE=1 goes through host memory"),
-        ("cuIpcOpenMemHandle_v2@1=201", PROCESSES, 3, "rank 1: mapping memory of the GPU of rank 0 (0000:10:00.0)"),
+        ("cuMemImportFromShareableHandle@1=999", PROCESSES, 3, "rank 1: mapping memory of the GPU of rank 0 (0000:10"),
     ],
 )
 def test_what_the_driver_refuses_is_told(fake_gpus, faults, ranks, status, words):
@@ -37,9 +37,37 @@ def test_what_the_driver_refuses_is_told(fake_gpus, faults, ranks, status, words
     assert (result.returncode, words in result.stderr) == (status, True), result.stderr
 
 
-def test_ipc_that_is_refused_can_be_done_without(fake_gpus):
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ("cuIpcGetMemHandle=801", "NCCL_P2P_DISABLE=1 goes through host memory"),
+        ("cuIpcOpenMemHandle_v2@1=201", "rank 1: mapping memory of the GPU of rank 0 (0000:10:00.0)"),
+    ],
+)
+def test_cuda_ipc_that_is_refused_is_reported(fake_gpus, faults, words):
+    result = run(*PROCESSES, **CUDA_IPC, **fake_gpus(2, faults=faults))
+    assert (result.returncode, words in result.stderr) == (3, True), result.stderr
+
+
+def test_memory_is_mapped_without_cuda_ipc(fake_gpus):
     refused = fake_gpus(2, faults="cuIpcGetMemHandle=801")
-    assert run(*PROCESSES, NCCL_P2P_DISABLE="1", **refused).returncode == 0
+    for settings in ({}, CUDA_IPC | {"NCCL_P2P_DISABLE": "1"}):
+        result = run(*PROCESSES, "-R", "1", **settings, **refused)
+        assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("faults", "settings", "why"),
+    [
+        ("cuMemCreate=801", {}, "taking memory: CUDA_ERROR_NOT_SUPPORTED"),
+        ("cuMemExportToShareableHandle=1", {}, "exporting memory of a GPU: CUDA_ERROR_INVALID_VALUE"),
+        ("", CUDA_IPC, "NCCL_CUMEM_ENABLE=0"),
+    ],
+)
+def test_without_descriptors_memory_is_mapped_by_cuda_ipc(fake_gpus, faults, settings, why):
+    result = run(*PROCESSES, "-R", "1", NCCL_DEBUG="INFO", **settings, **fake_gpus(2, faults=faults))
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count(f"P2P/IPC maps memory by CUDA IPC, not through descriptors: {why}") == 2
 
 
 def test_memory_that_is_too_small_for_the_messages(fake_gpus):

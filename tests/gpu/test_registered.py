@@ -12,6 +12,8 @@ from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
 BEGINNING = """
+import os
+
 from tests.gpu.on_gpu import connected
 from tests.transports.ranks import on_ranks
 
@@ -183,6 +185,7 @@ def test_memory_that_cannot_be_lent_is_named(fake_gpus):
     program = """
         def part(bootstrap):
             comm = connected(bootstrap)
+            os.environ["FAKE_CUDA_FAULTS"] = "cuMemGetAddressRange_v2=1"
             try:
                 comm.allocate(5, Dtype.FLOAT)
             except Error as error:
@@ -190,7 +193,7 @@ def test_memory_that_cannot_be_lent_is_named(fake_gpus):
 
         on_two(part)
         """
-    said = told(fake_gpus, program, "cuMemGetAddressRange_v2=1")
+    said = told(fake_gpus, program)
     assert said.count("rank 0: registering memory on this GPU") == 2
 
 

@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
+from railgauge.transports import peer
 from railgauge.transports.peer import host_id, this_peer
 from railgauge.transports.select import transport_name, why_not_shm
 
-HERE = replace(this_peer(0), host="gpu-01", host_id="a/1/2", shm_device=7, settings={})
+HERE = replace(this_peer(0), host="gpu-01", host_id="a/2", pid_namespace="1", shm_device=7, settings={})
 
 
 def test_ranks_of_one_host_share_memory():
@@ -16,9 +17,10 @@ def test_ranks_of_one_host_share_memory():
 @pytest.mark.parametrize(
     ("there", "why"),
     [
-        ({"host": "gpu-02", "host_id": "b/1/2"}, "different hosts, gpu-01 and gpu-02"),
-        ({"host_id": "a/1/3"}, "network namespaces"),
-        ({"host_id": "b/1/2"}, "NCCL_HOSTID"),
+        ({"host": "gpu-02", "host_id": "b/2"}, "different hosts, gpu-01 and gpu-02"),
+        ({"host_id": "a/3"}, "network namespaces"),
+        ({"pid_namespace": "3"}, "different pid namespaces (two containers"),
+        ({"host_id": "b/2"}, "NCCL_HOSTID"),
         ({"shm_device": 8}, "different /dev/shm"),
         ({"settings": {"NCCL_SHM_DISABLE": "1"}}, "NCCL_SHM_DISABLE is set for rank 1"),
     ],
@@ -38,6 +40,14 @@ def test_nccl_hostid_tells_hosts_apart(monkeypatch):
     first = host_id()
     monkeypatch.setenv("NCCL_HOSTID", "b")
     assert first != host_id()
+
+
+def test_containers_are_one_host_where_nccl_hostid_says_so(monkeypatch):
+    monkeypatch.setattr(peer, "_namespace", lambda kind: "mine")
+    alone, named = host_id({}), host_id({"NCCL_HOSTID": "a"})
+    monkeypatch.setattr(peer, "_namespace", lambda kind: "another" if kind == "pid" else "mine")
+    assert host_id({}) != alone
+    assert host_id({"NCCL_HOSTID": "a"}) == named
 
 
 def test_transports_have_the_names_of_nccls_log():

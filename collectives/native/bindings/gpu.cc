@@ -16,6 +16,7 @@
 #include "collectives/native/bindings/without_lock.h"
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
+#include "transports/native/cuda/exportable.h"
 #include "transports/native/cuda/facts.h"
 #include "transports/native/cuda/mark.h"
 #include "transports/native/cuda/memory.h"
@@ -39,8 +40,11 @@ gpu::Lent read_lent(const nb::bytes& bytes) {
   return lent;
 }
 
-nb::bytes told(const gpu::Lent& lent) {
-  return nb::bytes(reinterpret_cast<const char*>(&lent), sizeof lent);
+std::vector<nb::bytes> told(const std::vector<gpu::Lent>& all) {
+  std::vector<nb::bytes> bytes;
+  for (const gpu::Lent& lent : all)
+    bytes.emplace_back(reinterpret_cast<const char*>(&lent), sizeof lent);
+  return bytes;
 }
 
 std::vector<gpu::Lent> read_all_lent(const std::vector<nb::bytes>& lent) {
@@ -96,8 +100,15 @@ void bind_gpu(nb::module_& m) {
         "reads; None: it is none.");
   m.def("stream_of_gpu_tensor", &stream_of_gpu_tensor, "array"_a.none(),
         "The stream on which the library of such a tensor works; None: it is none.");
+  m.def(
+      "why_not_exportable", &cuda::why_not_exportable, "device"_a,
+      "Why a GPU can have no memory that other processes map through descriptors; empty: it can.");
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
-      .def(nb::new_(&without_lock<cuda::Memory, int, std::size_t>), "device"_a, "size"_a)
+      .def(nb::new_([](int device, std::size_t size, bool exportable) {
+             return without_lock<cuda::Memory>(device, size, cuda::source(device, exportable));
+           }),
+           "device"_a, "size"_a, "exportable"_a = false,
+           "`exportable`: other processes map it through descriptors.")
       .def_prop_ro("pointer", &cuda::Memory::pointer)
       .def(
           "write",
@@ -124,26 +135,21 @@ void bind_gpu(nb::module_& m) {
       .def(
           nb::new_([](int device, int rank, const std::vector<int>& via,
                       std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s,
-                      const std::vector<int>& numbers) {
+                      const std::vector<int>& numbers, bool exportable) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
             return without_lock<Engine>(device, rank,
                                         gpu::Layout{blocks, slot_bytes, line_blocks, full_lines},
-                                        read, timeout_s, numbers);
+                                        read, timeout_s, numbers, exportable);
           }),
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
-          "numbers"_a = std::vector<int>(),
+          "numbers"_a = std::vector<int>(), "exportable"_a = false,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its "
-          "number in errors.")
+          "number in errors. `exportable`: of such memory are its staging buffers.")
       .def(
-          "lent",
-          [](const Engine& engine, int rank) {
-            if (rank < 0 || rank >= engine.ranks())
-              throw Error(ErrorCode::kInvalid, "unknown rank");
-            return told(engine.lent(rank));
-          },
-          "rank"_a)
+          "lend", [](Engine& engine) { return told(engine.lend()); },
+          "What each rank needs to write into its staging buffer here, by rank.")
       .def_prop_ro("processors", &Engine::processors)
       .def(
           "connect",
@@ -159,14 +165,14 @@ void bind_gpu(nb::module_& m) {
           "Whether memory can be registered: all GPUs map each other's.")
       .def(
           "lend_memory",
-          [](Engine& engine, int rank, std::uintptr_t pointer) {
-            if (rank < 0 || rank >= engine.ranks())
-              throw Error(ErrorCode::kInvalid, "unknown rank");
-            return told(
-                engine.registered_memory().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
+          [](Engine& engine, std::uintptr_t pointer, std::size_t bytes) {
+            return told(engine.registered_memory().lend(reinterpret_cast<const std::byte*>(pointer),
+                                                        bytes));
           },
-          "rank"_a, "pointer"_a,
-          "What a rank needs to open this GPU's memory from that address on.")
+          "pointer"_a, "bytes"_a, "What each rank needs to open this GPU's memory, by rank.")
+      .def(
+          "withdraw_memory", [](Engine& engine) { engine.registered_memory().withdraw(); },
+          "In place of open_memory, where a rank could not lend its memory.")
       .def(
           "open_memory",
           [](Engine& engine, std::uintptr_t pointer, std::size_t bytes, bool symmetric,

@@ -41,7 +41,7 @@ Operation as_moved(Operation operation) {
 }  // namespace
 
 Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via,
-               double timeout_s, std::vector<int> numbers)
+               double timeout_s, std::vector<int> numbers, bool exportable)
     : device_(device),
       rank_(rank),
       numbers_(std::move(numbers)),
@@ -56,8 +56,8 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
       turns_(gpu_.context()),
-      peers_(device),
-      buffers_(device, peers_, layout, via),
+      peers_(device, rank, via, timeout_s, [this] { check(); }),
+      buffers_(device, peers_, layout, via, exportable),
       registered_memory_(device, peers_, via, rank),
       choices_(layout, via, registered_memory_),
       traffic_(rank, static_cast<int>(via.size())) {

@@ -32,13 +32,15 @@ class Engine {
  public:
   // `device` by CUDA's number; `via` says how each rank is reached. Error (kSystem): no driver, no
   // such device, not enough memory. `numbers`: by rank, its number in errors; without them its own.
+  // `exportable`: of such memory are its staging buffers (cuda/exportable.h).
   Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s,
-         std::vector<int> numbers = {});
+         std::vector<int> numbers = {}, bool exportable = false);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Lent lent(int rank) const { return buffers_.lent(rank); }
+  // What each rank needs to write into its staging buffer here, by rank.
+  std::vector<Lent> lend() { return buffers_.lend(); }
   // How many multiprocessors the GPU has.
   int processors() const { return processors_; }
   // Opens the staging buffers of all ranks, from what each exported to this one; by rank the

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
+
+#include "collectives/native/gpu/piece_exchange.h"
+#include "transports/native/cuda/pool.h"
 
 namespace railgauge::gpu {
 
@@ -15,57 +19,146 @@ constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 constexpr const char* kWhatIpcTakes =
     " (CUDA IPC: containers need one IPC and pid namespace; NCCL_P2P_DISABLE=1 goes through host "
     "memory)";
+constexpr const char* kWhatToExport =
+    ": this memory of cuMemCreate cannot be exported: its requestedHandleTypes lacks "
+    "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR (PyTorch: update it, or leave out "
+    "expandable_segments)";
+constexpr const char* kWhatPoolsTake =
+    ": the pool of this memory (cudaMallocAsync) cannot be exported: it was made without "
+    "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR";
 
 }  // namespace
 
-Lent PeerMemory::lent(Via via, cuda::Pointer allocation) const {
+PeerMemory::PeerMemory(int device, int rank, std::vector<Via> via, double timeout_s,
+                       std::function<void()> look_up)
+    : gpu_(device),
+      rank_(rank),
+      via_(std::move(via)),
+      timeout_s_(timeout_s),
+      look_up_(std::move(look_up)) {}
+
+std::vector<Lent> PeerMemory::lend(cuda::Pointer pointer, std::size_t bytes,
+                                   const std::string& what) {
   const cuda::Current current(gpu_.context());
+  cuda::Backing backing = cuda::backing_of(pointer, bytes, what);
   Lent lent{};
   lent.process = getpid();
-  lent.device = allocation;
+  lent.at = pointer - backing.begin;
+  lent.device = backing.begin;
+  lent.bytes = backing.bytes;
+  lent.pieces = static_cast<std::uint32_t>(backing.pieces.size());
+  if (lent.pieces) lent.kind = backing.pieces[0].memory.kind();
+  const bool of_pool = lent.kind == cuda::ShareableKind::kPool;
   cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, gpu_.device()),
               "asking a GPU for its bus id");
-  if (via == Via::kIpc) {
-    cuda_.check(cuda_.ipc_export(&lent.handle, allocation),
-                std::string("lending memory of a GPU to other processes") + kWhatIpcTakes);
-  }
-  return lent;
-}
-
-char* PeerMemory::open(int rank, Via via, const Lent& lent) {
-  const std::string whom = "the GPU of rank " + std::to_string(rank) + " (" + lent.bus_id + ")";
-  if (via == Via::kIpc) {
-    auto found = mapped(lent);
-    if (found == mapped_.end()) {
-      auto memory = std::make_unique<cuda::Mapped>(gpu_.context(), lent.handle,
-                                                   "mapping memory of " + whom + kWhatIpcTakes);
-      found = mapped_.insert(found, {lent, std::move(memory), 0});
+  answers_.reset();
+  if (std::ranges::count(via_, Via::kIpc)) {
+    if (backing.pieces.empty()) {
+      cuda_.check(cuda_.ipc_export(&lent.handle, backing.begin), what + kWhatIpcTakes);
+    } else if (!std::ranges::all_of(backing.pieces, [](const cuda::MappedPiece& piece) {
+                 return piece.memory.can_be_exported();
+               })) {
+      throw Error(ErrorCode::kSystem, what + (of_pool ? kWhatPoolsTake : kWhatToExport));
     }
-    ++found->users;
-    return reinterpret_cast<char*>(found->memory->pointer());
+    if (of_pool) lent.handle = cuda::exported_pointer(backing.begin, what);
+    lent.answers = answers_.emplace().address();
   }
-  cuda::Device device;
-  cuda_.check(cuda_.device_by_bus_id(&device, lent.bus_id), "finding " + whom);
-  const auto is_open = [&](const auto& gpu) { return gpu->device() == device; };
-  if (device != gpu_.device() && std::ranges::none_of(others_, is_open)) {
-    others_.push_back(std::make_unique<cuda::Gpu>(device, whom));
-    const cuda::Current current(gpu_.context());
-    const cuda::Result result = cuda_.enable_peer_access(others_.back()->context(), 0);
-    if (result != kPeerAccessAlreadyEnabled) cuda_.check(result, "reaching " + whom);
-  }
-  return reinterpret_cast<char*>(lent.device);
+  lending_ = std::move(backing.pieces);
+  return std::vector<Lent>(via_.size(), lent);
 }
 
-void PeerMemory::close(const Lent& lent) {
-  const auto found = mapped(lent);
-  if (found != mapped_.end() && !--found->users) mapped_.erase(found);
+std::vector<Reached> PeerMemory::open(const std::vector<Lent>& lent) {
+  if (lent.size() != via_.size())
+    throw Error(ErrorCode::kInvalid, "every rank's description is needed");
+  const cuda::Current current(gpu_.context());
+  std::vector<std::vector<cuda::MappedPiece>> pieces = exchanged(lent);
+  std::vector<Reached> reached(via_.size());
+  for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
+    if (!in_gpu(via_[rank])) continue;
+    const std::string whom = named(rank, lent[rank]);
+    reached[rank] = via_[rank] == Via::kIpc ? imported(lent[rank], std::move(pieces[rank]), whom)
+                                            : allowed(lent[rank], whom);
+    reached[rank].begin += lent[rank].at;
+  }
+  return reached;
 }
 
-std::vector<PeerMemory::Mapped>::iterator PeerMemory::mapped(const Lent& lent) {
-  return std::ranges::find_if(mapped_, [&](const Mapped& one) {
+void PeerMemory::withdraw() {
+  lending_.clear();
+  answers_.reset();
+}
+
+std::string PeerMemory::named(int rank, const Lent& lent) const {
+  return "the GPU of rank " + std::to_string(rank) + " (" + lent.bus_id + ")";
+}
+
+std::vector<std::vector<cuda::MappedPiece>> PeerMemory::exchanged(const std::vector<Lent>& lent) {
+  const std::vector<cuda::MappedPiece> lending = std::move(lending_);
+  const std::optional<FdSocket> answers = std::move(answers_);
+  withdraw();
+  if (!answers) return std::vector<std::vector<cuda::MappedPiece>>(via_.size());
+  std::vector<std::optional<PieceOwner>> owners(via_.size());
+  for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
+    if (via_[rank] != Via::kIpc) continue;
+    owners[rank] =
+        PieceOwner{named(rank, lent[rank]), lent[rank].answers, lent[rank].kind, lent[rank].pieces};
+  }
+  return PieceExchange(*answers, rank_, std::move(owners), timeout_s_, look_up_).run(lending);
+}
+
+Reached PeerMemory::imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,
+                             const std::string& whom) {
+  const std::string what = "mapping memory of " + whom;
+  if (pieces.empty()) {
+    return once(lent, [&] {
+      return std::make_shared<cuda::Mapped>(gpu_.context(), lent.handle, what + kWhatIpcTakes);
+    });
+  }
+  if (lent.kind == cuda::ShareableKind::kPool) {
+    return once(lent, [&] {
+      return std::make_shared<cuda::MappedOfPool>(gpu_, std::move(pieces[0].memory), lent.handle,
+                                                  what);
+    });
+  }
+  auto range = std::make_shared<cuda::MappedRange>(gpu_, pieces, what);
+  char* begin = reinterpret_cast<char*>(range->pointer());
+  return {begin, std::move(range)};
+}
+
+template <class Open>
+Reached PeerMemory::once(const Lent& lent, const Open& open) {
+  std::erase_if(imported_, [](const Imported& one) { return one.mapped.expired(); });
+  const auto found = std::ranges::find_if(imported_, [&](const Imported& one) {
     return one.lent.process == lent.process && one.lent.device == lent.device &&
            !std::memcmp(&one.lent.handle, &lent.handle, sizeof lent.handle);
   });
+  if (found != imported_.end()) return {found->begin, found->mapped.lock()};
+  const auto mapped = open();
+  char* begin = reinterpret_cast<char*>(mapped->pointer());
+  imported_.push_back({lent, begin, mapped});
+  return {begin, mapped};
+}
+
+Reached PeerMemory::allowed(const Lent& lent, const std::string& whom) {
+  const std::string what = "reaching " + whom;
+  if (!lent.pieces) {
+    reach(lent, whom);
+  } else if (lent.kind == cuda::ShareableKind::kPool) {
+    cuda::allow_access_to_pool(gpu_.device(), lent.device, what);
+  } else {
+    cuda::allow_access(gpu_.device(), lent.device, lent.bytes, what);
+  }
+  return {reinterpret_cast<char*>(lent.device), nullptr};
+}
+
+void PeerMemory::reach(const Lent& lent, const std::string& whom) {
+  cuda::Device device;
+  cuda_.check(cuda_.device_by_bus_id(&device, lent.bus_id), "finding " + whom);
+  const auto is_open = [&](const auto& gpu) { return gpu->device() == device; };
+  if (device == gpu_.device() || std::ranges::any_of(others_, is_open)) return;
+  others_.push_back(std::make_unique<cuda::Gpu>(device, whom));
+  const cuda::Result result = cuda_.enable_peer_access(others_.back()->context(), 0);
+  if (result != kPeerAccessAlreadyEnabled) cuda_.check(result, "reaching " + whom);
 }
 
 }  // namespace railgauge::gpu

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the peers' GPUs, as this GPU maps it: each exported allocation is opened once, however
-// often parts of it are used.
+// Memory of the peers' GPUs, as this GPU maps it. What cudaMalloc made goes between processes by
+// CUDA IPC, memory of cuMemMap by a file descriptor for each of its pieces, and memory of a pool by
+// one of the pool.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "transports/native/cuda/gpu.h"
 #include "transports/native/cuda/memory.h"
+#include "transports/native/cuda/virtual_memory.h"
+#include "transports/native/fd_socket.h"
 
 namespace railgauge::gpu {
 
@@ -29,39 +35,69 @@ inline bool in_gpu(Via via) { return via == Via::kDirect || via == Via::kIpc; }
 struct Lent {
   std::int64_t process;
   char bus_id[16];
-  std::size_t at;          // offset from the start of the following
-  cuda::Pointer device;    // for kDirect
-  cuda::IpcHandle handle;  // for kIpc
-  char shared[96];         // for kShm: a Segment's descriptor
+  std::size_t at;             // offset from the start of the following
+  cuda::Pointer device;       // for kDirect
+  cuda::IpcHandle handle;     // for kIpc, of cudaMalloc or a pool
+  char shared[96];            // for kShm: a Segment's descriptor
+  std::size_t bytes;          // of all pieces
+  std::uint32_t pieces;       // 0: of cudaMalloc
+  cuda::ShareableKind kind;   // of the pieces
+  FdSocket::Address answers;  // for kIpc: where the owner takes descriptors
+};
+
+// A peer's memory as this GPU reaches it, for as long as this lives.
+struct Reached {
+  char* begin;
+  std::shared_ptr<const void> mapped;  // null in this process
 };
 
 class PeerMemory {
  public:
-  // Of a GPU by CUDA's number.
-  explicit PeerMemory(int device) : gpu_(device) {}
+  // Of a rank's GPU by CUDA's number; `via` says how each rank is reached. Waits for other ranks
+  // end when nothing has arrived for the timeout, and call `look_up` meanwhile, which may throw.
+  PeerMemory(int device, int rank, std::vector<Via> via, double timeout_s,
+             std::function<void()> look_up);
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
 
-  // What a peer needs to reach this GPU's memory, which starts at `allocation`. Error (kSystem):
-  // memory of that kind cannot be exported.
-  Lent lent(Via via, cuda::Pointer allocation) const;
-  // A peer's, of kDirect or kIpc. Error (kSystem): it cannot be reached.
-  char* open(int rank, Via via, const Lent& lent);
-  // Closes it, once for each time it was opened.
-  void close(const Lent& lent);
+  // What each peer needs to reach this GPU's memory from `pointer` on, by rank; `what` names the
+  // step. Error (kSystem): that is no memory of this GPU, or of a kind that cannot be exported.
+  std::vector<Lent> lend(cuda::Pointer pointer, std::size_t bytes, const std::string& what);
+  // What all ranks lent to this one, by rank, in turn with lend(): all ranks together, since
+  // descriptors go between them. Error (kSystem): memory cannot be reached; (kTimeout): nothing has
+  // arrived.
+  std::vector<Reached> open(const std::vector<Lent>& lent);
+  // In place of open(), where a rank could not lend its memory.
+  void withdraw();
 
  private:
-  struct Mapped {
+  struct Imported {
     Lent lent;
-    std::unique_ptr<cuda::Mapped> memory;
-    int users;
+    char* begin;
+    std::weak_ptr<const void> mapped;
   };
-  std::vector<Mapped>::iterator mapped(const Lent& lent);
+
+  std::string named(int rank, const Lent& lent) const;
+  std::vector<std::vector<cuda::MappedPiece>> exchanged(const std::vector<Lent>& lent);
+  Reached imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,
+                   const std::string& whom);
+  // Memory that is opened once, however often parts of it are used.
+  template <class Open>
+  Reached once(const Lent& lent, const Open& open);
+  Reached allowed(const Lent& lent, const std::string& whom);
+  void reach(const Lent& lent, const std::string& whom);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   const cuda::Gpu gpu_;
+  const int rank_;
+  const std::vector<Via> via_;
+  const double timeout_s_;
+  const std::function<void()> look_up_;
   std::vector<std::unique_ptr<cuda::Gpu>> others_;  // of this process
-  std::vector<Mapped> mapped_;                      // of other processes
+  std::vector<Imported> imported_;                  // by CUDA IPC, and of pools
+  // From lend() to open().
+  std::vector<cuda::MappedPiece> lending_;
+  std::optional<FdSocket> answers_;
 };
 
 }  // namespace railgauge::gpu

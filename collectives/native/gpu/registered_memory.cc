@@ -18,17 +18,9 @@ GpuRegisteredMemory::GpuRegisteredMemory(int device, PeerMemory& peers, std::vec
   }
 }
 
-Lent GpuRegisteredMemory::lend(int rank, const std::byte* data) const {
-  const auto pointer = reinterpret_cast<cuda::Pointer>(data);
-  cuda::Pointer allocation = 0;
-  std::size_t bytes = 0;
-  {
-    const cuda::Current current(table_.context());
-    cuda_.check(cuda_.memory_range(&allocation, &bytes, pointer), "registering memory on this GPU");
-  }
-  Lent lent = peers_.lent(via_[rank], allocation);
-  lent.at = pointer - allocation;
-  return lent;
+std::vector<Lent> GpuRegisteredMemory::lend(const std::byte* data, std::size_t bytes) {
+  return peers_.lend(reinterpret_cast<cuda::Pointer>(data), bytes,
+                     "registering memory on this GPU");
 }
 
 int GpuRegisteredMemory::open(const std::byte* data, std::size_t bytes, bool symmetric,
@@ -46,12 +38,11 @@ int GpuRegisteredMemory::open(const std::byte* data, std::size_t bytes, bool sym
     }
     place = opened_.emplace(place);
   }
-  Opened registration{data, bytes, symmetric, {}, lent};
-  registration.at.begin[rank_] = reinterpret_cast<char*>(const_cast<std::byte*>(data));
+  Opened registration{data, bytes, symmetric, {}, peers_.open(lent)};
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
-    if (rank != rank_)
-      registration.at.begin[rank] = peers_.open(rank, via_[rank], lent[rank]) + lent[rank].at;
+    registration.at.begin[rank] = registration.peers[rank].begin;
   }
+  registration.at.begin[rank_] = reinterpret_cast<char*>(const_cast<std::byte*>(data));
   const int number = static_cast<int>(place - opened_.begin());
   const cuda::Current current(table_.context());
   cuda_.check(cuda_.memory_write(table_.pointer() + number * sizeof(Registration), &registration.at,
@@ -61,12 +52,7 @@ int GpuRegisteredMemory::open(const std::byte* data, std::size_t bytes, bool sym
   return number;
 }
 
-void GpuRegisteredMemory::close(int registration) {
-  for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
-    if (via_[rank] == Via::kIpc) peers_.close(opened_.at(registration).lent[rank]);
-  }
-  opened_.at(registration) = {};
-}
+void GpuRegisteredMemory::close(int registration) { opened_.at(registration) = {}; }
 
 bool GpuRegisteredMemory::have(const Operation& o) const {
   if (opened_.empty() || (!o.source && !o.destination)) return false;

@@ -21,12 +21,14 @@ class GpuRegisteredMemory {
 
   // Whether there can be any: all GPUs map each other's memory.
   bool allowed() const { return allowed_; }
-  // What a rank needs to reach memory of this GPU. Error (kSystem): it cannot be exported, for
-  // example if it is not from cudaMalloc.
-  Lent lend(int rank, const std::byte* data) const;
-  // Registers this rank's `bytes`, with what each rank exported to this one for it. `symmetric`:
-  // all ranks use the same offsets. Error (kInvalid): there are too many, or registration is not
-  // possible.
+  // What each rank needs to reach memory of this GPU, by rank. Error (kSystem): it cannot be
+  // exported.
+  std::vector<Lent> lend(const std::byte* data, std::size_t bytes);
+  // In place of open(), where a rank could not lend its memory.
+  void withdraw() { peers_.withdraw(); }
+  // Registers this rank's `bytes`, with what each rank lent to this one for it; all ranks together.
+  // `symmetric`: all ranks use the same offsets. Error (kInvalid): there are too many, or
+  // registration is not possible; (kSystem), (kTimeout): as of PeerMemory::open.
   int open(const std::byte* data, std::size_t bytes, bool symmetric, const std::vector<Lent>& lent);
   // After the last operation on it has ended on all ranks.
   void close(int registration);
@@ -54,7 +56,7 @@ class GpuRegisteredMemory {
     std::size_t bytes = 0;
     bool symmetric = false;
     Registration at{};
-    std::vector<Lent> lent;
+    std::vector<Reached> peers;
   };
 
   std::optional<Place> find(const std::byte* array, std::size_t bytes) const;

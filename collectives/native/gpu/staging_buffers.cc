@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "transports/native/cuda/exportable.h"
+
 namespace railgauge::gpu {
 
 namespace {
@@ -15,7 +17,7 @@ bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 }  // namespace
 
 StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layout,
-                               std::vector<Via> via)
+                               std::vector<Via> via, bool exportable)
     : device_(device),
       gpu_(device),
       peers_(peers),
@@ -36,7 +38,7 @@ StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layo
     has_net |= via_[rank] == Via::kNet;
   }
   if (in_this_gpu) {
-    here_.emplace(device, in_this_gpu);
+    here_.emplace(device, in_this_gpu, cuda::source(device, exportable));
     here_->set(0, in_this_gpu);
   }
   char *shared = nullptr, *leaving = nullptr;
@@ -62,24 +64,25 @@ char* StagingBuffers::register_memory(shm::Segment& segment) {
   return registered_.back()->there();
 }
 
-Lent StagingBuffers::lent(int rank) const {
-  Lent lent = peers_.lent(via_[rank], here_ ? here_->pointer() : 0);
-  lent.at = at_[rank];
-  if (via_[rank] == Via::kShm) {
+std::vector<Lent> StagingBuffers::lend() {
+  std::vector<Lent> all(via_.size());
+  if (here_) all = peers_.lend(here_->pointer(), here_->size(), "lending staging buffers");
+  for (std::size_t rank = 0; rank < via_.size(); ++rank) {
+    all[rank].at += at_[rank];
+    if (via_[rank] != Via::kShm) continue;
     const std::string descriptor = shared_->descriptor();
-    std::strncpy(lent.shared, descriptor.c_str(), sizeof lent.shared - 1);
+    std::strncpy(all[rank].shared, descriptor.c_str(), sizeof all[rank].shared - 1);
   }
-  return lent;
+  return all;
 }
 
 void StagingBuffers::open(const std::vector<Lent>& lent) {
-  if (lent.size() != via_.size()) {
-    throw Error(ErrorCode::kInvalid, "every rank's description is needed");
-  }
+  peers_memory_ = peers_.open(lent);
   const cuda::Current current(gpu_.context());
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
-    if (via_[rank] == Via::kNone || via_[rank] == Via::kNet) continue;
-    out_[rank] = buffer(opened(static_cast<int>(rank), lent[rank]) + lent[rank].at);
+    if (via_[rank] == Via::kShm)
+      out_[rank] = buffer(opened(static_cast<int>(rank), lent[rank]) + lent[rank].at);
+    if (in_gpu(via_[rank])) out_[rank] = buffer(peers_memory_[rank].begin);
   }
 }
 
@@ -99,7 +102,6 @@ void StagingBuffers::move_slots(int rank, bool incoming, bool to_gpu) {
 }
 
 char* StagingBuffers::opened(int rank, const Lent& lent) {
-  if (in_gpu(via_[rank])) return peers_.open(rank, via_[rank], lent);
   opened_.push_back(shm::Segment::open(lent.shared));
   const std::size_t size = opened_.back()->size();
   if (lent.at % 128 || lent.at > size || size - lent.at < layout_.buffer_bytes()) {

@@ -20,12 +20,15 @@ namespace railgauge::gpu {
 class StagingBuffers {
  public:
   // Makes the staging buffers for data from each rank, on a GPU by CUDA's number; `peers` gives
-  // access to the others', and outlives it. Error (kSystem): not enough memory.
-  StagingBuffers(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via);
+  // access to the others', and outlives it. `exportable`: of that memory of the GPU. Error
+  // (kSystem): not enough memory.
+  StagingBuffers(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via,
+                 bool exportable);
 
-  // What a peer needs to write into its staging buffer here.
-  Lent lent(int rank) const;
-  // Opens what all ranks exported to this one, by rank. Error (kSystem): one cannot be reached.
+  // What each peer needs to write into its staging buffer here, by rank.
+  std::vector<Lent> lend();
+  // Opens what all ranks lent to this one, by rank; all ranks together. Error (kSystem),
+  // (kTimeout): one cannot be reached.
   void open(const std::vector<Lent>& lent);
 
   int ranks() const { return static_cast<int>(via_.size()); }
@@ -62,6 +65,7 @@ class StagingBuffers {
   std::optional<cuda::Memory> here_;                                 // staging buffers in this GPU
   std::unique_ptr<shm::Segment> shared_;                             // staging buffers on the host
   std::unique_ptr<shm::Segment> leaving_;                            // outgoing buffers of kNet
+  std::vector<Reached> peers_memory_;
   std::vector<std::unique_ptr<shm::Segment>> opened_;
   std::vector<std::unique_ptr<cuda::RegisteredHostMemory>> registered_;
 };

@@ -191,10 +191,16 @@ def stream_of_gpu_tensor(array: object | None) -> int | None:
     The stream on which the library of such a tensor works; None: it is none.
     """
 
+def why_not_exportable(device: int) -> str:
+    """
+    Why a GPU can have no memory that other processes map through descriptors; empty: it can.
+    """
+
 class GpuMemory:
     """Memory of one GPU."""
 
-    def __init__(self, device: int, size: int) -> None: ...
+    def __init__(self, device: int, size: int, exportable: bool = False) -> None:
+        """`exportable`: other processes map it through descriptors."""
 
     @property
     def pointer(self) -> int: ...
@@ -214,12 +220,13 @@ class GpuMark:
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
-    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = []) -> None:
+    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = [], exportable: bool = False) -> None:
         """
-        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors.
+        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors. `exportable`: of such memory are its staging buffers.
         """
 
-    def lent(self, rank: int) -> bytes: ...
+    def lend(self) -> list[bytes]:
+        """What each rank needs to write into its staging buffer here, by rank."""
 
     @property
     def processors(self) -> int: ...
@@ -231,8 +238,11 @@ class GpuEngine:
     def can_register(self) -> bool:
         """Whether memory can be registered: all GPUs map each other's."""
 
-    def lend_memory(self, rank: int, pointer: int) -> bytes:
-        """What a rank needs to open this GPU's memory from that address on."""
+    def lend_memory(self, pointer: int, bytes: int) -> list[bytes]:
+        """What each rank needs to open this GPU's memory, by rank."""
+
+    def withdraw_memory(self) -> None:
+        """In place of open_memory, where a rank could not lend its memory."""
 
     def open_memory(self, pointer: int, bytes: int, symmetric: bool, lent: Sequence[bytes]) -> int:
         """

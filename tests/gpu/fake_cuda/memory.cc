@@ -9,10 +9,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <set>
 
-#include "fake.h"
+#include "mappings.h"
 
 namespace railgauge::cuda {
 
@@ -21,12 +20,6 @@ namespace {
 constexpr std::size_t kMemory = std::size_t(4) << 30;
 constexpr std::size_t kFilled = 1 << 20;  // so much of new memory is not zero, as on a GPU
 
-struct Mapping {
-  std::size_t size;
-  int file;         // -1: another process's
-  Context context;  // null likewise
-};
-
 struct Told {  // what an IpcHandle holds
   pid_t process;
   int file;
@@ -34,13 +27,9 @@ struct Told {  // what an IpcHandle holds
 };
 static_assert(sizeof(Told) <= sizeof(IpcHandle));
 
-std::mutex mutex;
-std::map<Pointer, Mapping> mappings;
 std::map<Context, std::size_t> used;
 std::map<void*, std::size_t> pinned;  // by cuMemHostAlloc
 std::set<void*> registered;
-
-void* address(Pointer pointer) { return reinterpret_cast<void*>(pointer); }
 
 std::size_t limit() {
   const std::string bytes = setting("FAKE_CUDA_BYTES");
@@ -56,6 +45,34 @@ Result map(int file, std::size_t size, Pointer* pointer) {
 
 }  // namespace
 
+std::mutex mutex;
+Mappings mappings;
+
+Mappings::iterator mapping_at(Pointer pointer) {
+  const auto found = mappings.upper_bound(pointer);
+  if (found == mappings.begin()) return mappings.end();
+  const auto before = std::prev(found);
+  return pointer - before->first < before->second.size ? before : mappings.end();
+}
+
+int take_file(Context context, std::size_t size) {
+  if (size > limit() - std::min(limit(), used[context])) return -1;
+  const int file = memfd_create("fake-cuda", MFD_CLOEXEC);
+  const std::string filled(std::min(size, kFilled), '\xa5');
+  if (file < 0 || ftruncate(file, size) ||
+      pwrite(file, filled.data(), filled.size(), 0) != static_cast<ssize_t>(filled.size())) {
+    close(file);
+    return -1;
+  }
+  used[context] += size;
+  return file;
+}
+
+void give_back(Context context, int file, std::size_t size) {
+  used[context] -= size;
+  close(file);
+}
+
 extern "C" {
 
 Result cuMemAlloc_v2(Pointer* pointer, std::size_t size) {
@@ -64,40 +81,36 @@ Result cuMemAlloc_v2(Pointer* pointer, std::size_t size) {
   if (!context) return kInvalidContext;
   if (!size) return kInvalidValue;
   const std::lock_guard lock(mutex);
-  if (size > limit() - std::min(limit(), used[context])) return kOutOfMemory;
-  const int file = memfd_create("fake-cuda", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, size) || map(file, size, pointer)) {
-    close(file);
+  const int file = take_file(context, size);
+  if (file < 0) return kOutOfMemory;
+  if (map(file, size, pointer)) {
+    give_back(context, file, size);
     return kOutOfMemory;
   }
-  std::memset(address(*pointer), 0xa5, std::min(size, kFilled));
   mappings[*pointer] = {size, file, context};
-  used[context] += size;
   return kSuccess;
 }
 
 Result cuMemFree_v2(Pointer pointer) {
   std::unique_lock lock(mutex);
   const auto found = mappings.find(pointer);
-  if (found == mappings.end() || !found->second.context) return kInvalidValue;
+  if (found == mappings.end() || found->second.allocation) return kInvalidValue;
+  if (!found->second.context && !found->second.pool) return kInvalidValue;
   const Mapping mapping = found->second;
   mappings.erase(found);
   lock.unlock();
-  wait_idle(mapping.context);
+  wait_idle(mapping.context ? mapping.context : current_context());
   lock.lock();
-  used[mapping.context] -= mapping.size;
   munmap(address(pointer), mapping.size);
-  close(mapping.file);
+  if (!mapping.pool) give_back(mapping.context, mapping.file, mapping.size);
   return kSuccess;
 }
 
 Result cuMemGetAddressRange_v2(Pointer* begin, std::size_t* size, Pointer pointer) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
-  auto found = mappings.upper_bound(pointer);
-  if (found == mappings.begin() || pointer - (--found)->first >= found->second.size) {
-    return kInvalidValue;
-  }
+  const auto found = mapping_at(pointer);
+  if (found == mappings.end()) return kInvalidValue;
   *begin = found->first;
   *size = found->second.size;
   return kSuccess;
@@ -172,6 +185,7 @@ Result cuIpcGetMemHandle(IpcHandle* handle, Pointer pointer) {
   const std::lock_guard lock(mutex);
   const auto found = mappings.find(pointer);
   if (found == mappings.end() || !found->second.context) return kInvalidValue;
+  if (found->second.allocation || found->second.pool) return kInvalidValue;
   const Told told{getpid(), found->second.file, found->second.size};
   *handle = {};
   std::memcpy(handle->bytes, &told, sizeof told);
@@ -200,6 +214,7 @@ Result cuIpcCloseMemHandle(Pointer pointer) {
   const std::lock_guard lock(mutex);
   const auto found = mappings.find(pointer);
   if (found == mappings.end() || found->second.context) return kInvalidValue;
+  if (found->second.allocation || found->second.pool) return kInvalidValue;
   munmap(address(pointer), found->second.size);
   mappings.erase(found);
   return kSuccess;
