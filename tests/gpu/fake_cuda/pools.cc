@@ -17,8 +17,9 @@ namespace railgauge::cuda {
 
 namespace {
 
-constexpr int kPoolOf = 17;     // CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
-constexpr int kDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+constexpr int kOfCudaMalloc = 10;  // CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+constexpr int kPoolOf = 17;        // CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+constexpr int kDescriptor = 1;     // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 constexpr std::size_t kAligned = 64 << 10;
 
 struct Pool {
@@ -56,10 +57,13 @@ Result map_part(const Pool& pool, const Part& part, Pointer* pointer) {
 extern "C" {
 
 Result cuPointerGetAttribute(void* value, int attribute, Pointer pointer) {
-  if (attribute != kPoolOf) return kInvalidValue;
   const std::lock_guard lock(mutex);
   const auto found = mapping_at(pointer);
-  if (found == mappings.end()) return kInvalidValue;
+  if (attribute == kOfCudaMalloc) {
+    *static_cast<bool*>(value) = found == mappings.end();
+    return kSuccess;
+  }
+  if (attribute != kPoolOf || found == mappings.end()) return kInvalidValue;
   *static_cast<MemoryHandle*>(value) = found->second.pool;
   return kSuccess;
 }

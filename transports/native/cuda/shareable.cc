@@ -7,15 +7,17 @@ namespace railgauge::cuda {
 
 namespace {
 
-constexpr int kOnDevice = 1;   // CU_MEM_LOCATION_TYPE_DEVICE
-constexpr int kReadWrite = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-constexpr int kPoolOf = 17;    // CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+constexpr int kOnDevice = 1;       // CU_MEM_LOCATION_TYPE_DEVICE
+constexpr int kReadWrite = 3;      // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+constexpr int kOfCudaMalloc = 10;  // CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+constexpr int kPoolOf = 17;        // CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
 
 }  // namespace
 
 std::optional<Shareable> Shareable::of(Pointer pointer) {
   const Driver& cuda = Driver::get();
-  MemoryHandle handle = 0;
+  MemoryHandle handle = 0, legacy = 0;
+  if (!cuda.pointer_attribute(&legacy, kOfCudaMalloc, pointer) && legacy) return {};
   if (!cuda.pointer_attribute(&handle, kPoolOf, pointer) && handle)
     return Shareable(ShareableKind::kPool, handle, false);
   if (cuda.memory_retain(&handle, reinterpret_cast<void*>(pointer))) return {};
