@@ -18,7 +18,7 @@ SMALL = ("-b", "64K", "-n", "4", "--timeout", "60")
 HOSTS = 5
 SLOW = ("tbf", "rate", "20mbit", "burst", "32kb", "latency", "50ms")
 SLOW_BUT_FOR_ANSWERS = ("tbf", "rate", "200mbit", "burst", "128kb", "latency", "50ms")
-"""TCP's acknowledgements of what comes back at 3.5 GB/s take about 30 Mb/s, which would make that direction slow too."""
+"""TCP's acknowledgements of what comes back at 3.5 GB/s take 30 Mb/s: fewer would make that direction slow too."""
 
 
 @pytest.fixture
