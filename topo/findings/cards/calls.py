@@ -78,7 +78,7 @@ CUDA_START_FAILED = Card(
         Pattern(
             r"\bMPS\b.*(?:failed|not ready|terminated)|number of connections for MPS|valid Grid license",
             FAIL,
-            "what stands between the process and the GPU does not serve it: CUDA's MPS server (its daemon, its pipe in "
+            "what stands between the process and the GPU does not work: CUDA's MPS server (its daemon, its pipe in "
             "CUDA_MPS_PIPE_DIRECTORY, its limit of clients), or a virtual GPU without a licence",
         ),
         Pattern(

@@ -124,8 +124,8 @@ SOCKET_IFNAME_NOMATCH = Card(
         Pattern(
             r"Unable to find interface for: \S",
             FAIL,
-            "gloo's address is none of its host's interfaces: what the host's name resolves to (/etc/hosts, a VPN), or "
-            "what the program chose; GLOO_SOCKET_IFNAME chooses one",
+            "gloo's address is not one of its host's interfaces: what the host's name resolves to (/etc/hosts, a VPN), "
+            "or what the program chose; GLOO_SOCKET_IFNAME chooses one",
         ),
         Pattern(
             r"(?:address|family \d+)\b.* is neither AF_INET",

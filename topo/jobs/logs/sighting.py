@@ -25,7 +25,7 @@ OF_DRIVER = re.compile(
 TASK = re.compile(r"(?P<task>/job:[\w-]+/replica:\d{1,7}/task:\d{1,7})(?![\w/])")
 """A process of JAX or TensorFlow."""
 LATE = "imed out task names:"
-"""Behind it, or in lines below it, are those that did not come to a barrier."""
+"""Behind it, or in lines below it, are those that did not reach a barrier."""
 MOST_NAMES = 64
 
 
