@@ -12,6 +12,8 @@ namespace {
 constexpr int kNapMs = 1;  // between two looks at what else may end the wait
 // 2 TiB in the smallest pages that GPUs have for them, 2 MiB.
 constexpr std::uint32_t kMostPieces = 1 << 20;
+constexpr const char* kNoDescriptor =
+    ": its process could not export it, or this one has too many open files (ulimit -n)";
 constexpr const char* kWhatDescriptorsTake =
     " (containers need one network namespace; NCCL_CUMEM_ENABLE=0 uses CUDA IPC, "
     "NCCL_P2P_DISABLE=1 goes through host memory)";
@@ -103,7 +105,7 @@ void PieceExchange::take(const FdSocket::Received& one) {
   moved_ = Clock::now();
   note([&] {
     const std::string what = "mapping memory of " + owners_[from]->name;
-    if (!one.fd.open()) throw Error(ErrorCode::kSystem, what + ": its process could not export it");
+    if (!one.fd.open()) throw Error(ErrorCode::kSystem, what + kNoDescriptor);
     arriving.pieces[number].emplace(
         cuda::MappedPiece{cuda::Shareable::imported(owners_[from]->kind, one.fd, what), bytes});
   });

@@ -126,12 +126,13 @@ Result cuMemGetInfo_v2(std::size_t* left, std::size_t* all) {
 Result cuMemsetD8_v2(Pointer pointer, unsigned char value, std::size_t size) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
-  const auto found = mappings.find(pointer);
-  if (!value && found != mappings.end() && found->second.size == size) {
-    madvise(address(pointer), size, MADV_REMOVE);  // zero without taking memory
-  } else {
-    std::memset(address(pointer), value, size);
+  const std::size_t page = sysconf(_SC_PAGESIZE);
+  std::size_t zeroed = 0;
+  if (!value && mappings.contains(pointer)) {  // without taking memory
+    zeroed = size / page * page;
+    madvise(address(pointer), zeroed, MADV_REMOVE);
   }
+  std::memset(address(pointer + zeroed), value, size - zeroed);
   return kSuccess;
 }
 
