@@ -13,7 +13,7 @@ from railgauge.transports.store.store import Store
 LOOPBACK = {"NCCL_SOCKET_IFNAME": "lo"}
 
 
-def on_ranks(count: int, body: Callable[[Bootstrap], Any], timeout_s: float = 20.0) -> list[Any]:
+def on_ranks(count: int, body: Callable[[Bootstrap], Any], timeout_s: float = 60.0) -> list[Any]:
     """Run `body(bootstrap)` on each of `count` ranks of one process; what it returns or raises, by rank."""
     rendezvous = meet_on(HashStore(), 0, 1, ranks_per_process=count, timeout_s=timeout_s)
 
@@ -49,7 +49,7 @@ def on_processes(count: int, body: Callable[[Bootstrap], Any], store: Store, **o
 
 def meet_on(store: Store, process: int, processes: int, **others: Any) -> Rendezvous:
     """meet() with what most tests do not care for."""
-    settings = {"timeout_s": 20.0, "secret": b"s", "version": "1", "environ": LOOPBACK} | others
+    settings = {"timeout_s": 60.0, "secret": b"s", "version": "1", "environ": LOOPBACK} | others
     share = Share(process=process, processes=processes, ranks_per_process=settings.pop("ranks_per_process", 1))
     return meet(store, share, **settings)
 

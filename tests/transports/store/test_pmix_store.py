@@ -31,7 +31,7 @@ from railgauge.topo.errors import WaitTimeoutError
 from railgauge.transports.store.pmix_store import job_size, open_pmix
 
 process, processes = int(os.environ["PMIX_RANK"]), job_size()
-with open_pmix(processes, timedelta(seconds=20), os.environ) as store:
+with open_pmix(processes, timedelta(seconds=200), os.environ) as store:
     store.set(f"at/{process}", os.uname().nodename + " \\n" + "x" * 5000)
     assert store.compare_set(f"at/{process}", "", "again").startswith(os.uname().nodename.encode())
     found = [store.get(f"at/{p}").decode().split()[0] for p in range(processes)]

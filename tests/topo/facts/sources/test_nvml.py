@@ -11,6 +11,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.facts.shapes import misfit
 from railgauge.topo.facts.sources import nvml_child
@@ -41,16 +42,16 @@ def test_grandchildren_that_hold_the_pipe_do_not_hold_us():
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
 def test_a_child_that_crashes_is_named(number):
     code = f"import os, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), {int(number)})"
-    assert live_nvml(python(code)) == {"error": f"NVML crashed ({number.name})"}
+    assert live_nvml(python(code), HANGS_AFTER_S) == {"error": f"NVML crashed ({number.name})"}
 
 
 def test_a_child_that_fails_says_why():
-    assert live_nvml(python("raise SystemExit('no driver')")) == {"error": "NVML failed: no driver"}
+    assert live_nvml(python("raise SystemExit('no driver')"), HANGS_AFTER_S) == {"error": "NVML failed: no driver"}
 
 
 @pytest.mark.parametrize("text", ["hello", "[1]", ""])
 def test_a_child_that_babbles_is_refused(text):
-    assert "not" in live_nvml(python(f"print({text!r})"))["error"]
+    assert "not" in live_nvml(python(f"print({text!r})"), HANGS_AFTER_S)["error"]
 
 
 def test_a_command_that_does_not_exist():
@@ -59,7 +60,7 @@ def test_a_command_that_does_not_exist():
 
 def test_an_absent_module_is_a_reason():
     code = "import sys; sys.modules['pynvml'] = None\nfrom railgauge.topo.facts.sources.nvml_child import main; main()"
-    assert "pynvml" in live_nvml(python(code))["error"]
+    assert "pynvml" in live_nvml(python(code), HANGS_AFTER_S)["error"]
 
 
 def test_the_real_children_always_answer():
