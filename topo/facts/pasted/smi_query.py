@@ -23,6 +23,8 @@ NO_VALUE = (
     "[Not Supported]",
     "Requested functionality has been deprecated",
 )
+COMPUTE_MODES = {"Default": 0, "Exclusive_Thread": 1, "Prohibited": 2, "Exclusive_Process": 3}
+"""As NVML numbers them."""
 FABRIC_STATES = {"Not Supported": 0, "Not Started": 1, "In Progress": 2, "Completed": 3}
 GENERATIONS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}  # PCIe generation: GT/s
 REASONS = {
@@ -210,9 +212,7 @@ def _health(fields: Fields) -> dict[str, Any]:
         "pstate": _number({"state": fields.get("Performance State", "").removeprefix("P")}, "state"),
         "temperature_c": _number(fields, "Temperature/GPU Current Temp"),
         "persistence": mode.get(fields.get("Persistence Mode", "")),
-        "compute_mode": {"Default": 0, "Exclusive_Thread": 1, "Prohibited": 2, "Exclusive_Process": 3}.get(
-            fields.get("Compute Mode", "")
-        ),
+        "compute_mode": COMPUTE_MODES.get(fields.get("Compute Mode", "")),
         "recovery_action": {"None": 0, "Reset": 1, "Reboot": 2, "Drain P2P": 3, "Drain and Reset": 4}.get(
             fields.get("GPU Recovery Action", "")
         ),

@@ -10,6 +10,7 @@ driver's release.
 import re
 
 from railgauge.topo.facts.pasted.host import PastedHost
+from railgauge.topo.facts.pasted.smi_query import COMPUTE_MODES
 from railgauge.topo.values.busid import from_nvml
 
 GPU = re.compile(
@@ -18,8 +19,6 @@ GPU = re.compile(
 )
 MODE = re.compile(r"[^\n]{0,120}\n\|[^\n]{0,120}\s(Default|E\. Thread|Prohibited|E\. Process)\s*\|")
 """The end of the line below a GPU's."""
-MODES = {"Default": 0, "E. Thread": 1, "Prohibited": 2, "E. Process": 3}
-"""As NVML numbers them."""
 ERRORS = "memory_uncorrected_volatile"
 """The column does not say in which memory; its 0 says nothing of other counters."""
 RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+(?:CUDA Version: (\d{1,2})\.(\d))?")
@@ -36,7 +35,7 @@ def read(text: str, host: PastedHost) -> str:
             host.health.setdefault(int(index), {"ecc": {ERRORS: int(errors)}, "reasons": {}})
         if mode := MODE.match(text, row.end()):
             health = host.health.setdefault(int(index), {"ecc": {}, "reasons": {}})
-            health.setdefault("compute_mode", MODES[mode[1]])
+            health.setdefault("compute_mode", COMPUTE_MODES[mode[1].replace("E. ", "Exclusive_")])
         gpu["pci"] = from_nvml(bus_id)
         if not name.endswith("..."):
             gpu.setdefault("name", name)

@@ -9,16 +9,15 @@ from railgauge.topo.findings.node.gpu_readings import has_health, unread
 from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.machine import Machine
 
-EXCLUSIVE = (1, 3)
-PROHIBITED = 2
+SHARED, EXCLUSIVE, PROHIBITED = 0, (1, 3), 2
 """NVML's numbers: 1 is Exclusive_Thread, which drivers take as Exclusive_Process."""
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
     gpus = [gpu for gpu in machine.sources.gpu_health.gpus if gpu.compute_mode is not None]
     if alone := [gpu.name for gpu in gpus if gpu.compute_mode in EXCLUSIVE]:
-        differs = len(alone) < len(gpus)
-        message = f"one process at a time on {', '.join(alone)}" + (", and several on the others" if differs else "")
+        differs = any(gpu.compute_mode == SHARED for gpu in gpus)
+        message = f"one process at a time on {', '.join(alone)}" + (", and several on others" if differs else "")
         yield RULE.finding(Level.WARN if differs else Level.INFO, machine.host, message, gpus=alone)
     if shut := [gpu.name for gpu in gpus if gpu.compute_mode == PROHIBITED]:
         message = f"compute mode Prohibited on {', '.join(shut)}: no process gets it"

@@ -241,6 +241,9 @@ def test_compute_modes():
         Level.FAIL,
         f"compute mode Prohibited on GPU3 ({GPU3}): no process gets it",
     )
+    mixed = {f"gpus__{n}__compute_mode": 3 for n in range(8)} | {"gpus__3__compute_mode": 2}
+    assert levels("compute-mode", health(**mixed)) == {Level.INFO, Level.FAIL}  # no GPU takes several processes
+    assert levels("compute-mode", health(gpus__5__compute_mode=3)) == {Level.WARN}
 
 
 def test_persistence_mode():
