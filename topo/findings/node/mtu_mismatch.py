@@ -33,8 +33,9 @@ def _against_interface(machine: Machine, ports: list[NcclPort]) -> Iterator[Find
             continue
         fitting = _fitting((netdev or 0) - HEADERS)
         if netdev is None and active is not None and active <= SMALL:
-            message = f"active MTU {active}, as interfaces with MTU 1500 give: about 5 % slower than with 4200 or more"
-            yield RULE.finding(Level.INFO, subject, message, active_mtu=active)
+            yield RULE.finding(
+                Level.INFO, subject, _small(active, "as interfaces with MTU 1500 give"), active_mtu=active
+            )
         elif active is None or netdev is None or fitting is None:
             what = "its active MTU (libibverbs)" if netdev else "the MTU of its interface"
             yield RULE.unknown(subject, f"{what} is unknown")
@@ -42,11 +43,12 @@ def _against_interface(machine: Machine, ports: list[NcclPort]) -> Iterator[Find
             message = f"its active MTU is {active}, but {port.rdma_port.netdev} with MTU {netdev} allows {fitting}"
             yield RULE.finding(Level.WARN, subject, message, active_mtu=active, netdev_mtu=netdev)
         elif active <= SMALL:
-            message = (
-                f"active MTU {active}, because {port.rdma_port.netdev} has MTU {netdev}: about 5 % slower than "
-                f"with 4200 or more"
-            )
+            message = _small(active, f"because {port.rdma_port.netdev} has MTU {netdev}")
             yield RULE.finding(Level.INFO, subject, message, active_mtu=active, netdev_mtu=netdev)
+
+
+def _small(active: int, why: str) -> str:
+    return f"active MTU {active}, {why}: about 5 % slower than with 4200 or more"
 
 
 def _fitting(room: int) -> int | None:

@@ -169,12 +169,12 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     elif cause is None and (stated := next((text for text in ends if _is_plain(text, sightings)), "")):
         cause = Cause(JOB_FAILED.id, OWN_ERROR)
         yield _stated(stated)
-    told = min(filter(_tells, sightings), key=lambda seen: seen.entry.pattern.general, default=None)
+    clearest = min(filter(_tells, sightings), key=lambda seen: seen.entry.pattern.general, default=None)
     for seen in _in_order(sightings, candidates):
         if because := _own_cause(seen, known, detail, faulty):
             yield _consequence(seen, because)
         elif seen.entry.pattern.follows and seen is not first:
-            yield _consequence(seen, cause or _told(seen, told))
+            yield _consequence(seen, cause or _of_clearest(seen, clearest))
         else:
             after = [one for one in sightings if _own_cause(one, known, detail, None) == _as_cause(seen)]
             level = _worst(_level(log, seen, causes), after)
@@ -299,11 +299,11 @@ def _in_detail(seen: Sighting) -> bool:
     return seen.entry.pattern.general <= OF_A_FAULT and seen.entry.pattern.level is Level.FAIL
 
 
-def _told(seen: Sighting, told: Sighting | None) -> Cause | None:
-    """Where no cause is known, the error that says the most: of it are those in other words, and what programs say."""
-    if told is None or seen is told or (_tells_more(seen) and seen.entry.card is not told.entry.card):
+def _of_clearest(seen: Sighting, clearest: Sighting | None) -> Cause | None:
+    """Where no cause is known, the error that says the most: the same in other words and what programs say follow."""
+    if clearest is None or seen is clearest or (_tells_more(seen) and seen.entry.card is not clearest.entry.card):
         return None
-    return _as_cause(told)
+    return _as_cause(clearest)
 
 
 def _as_cause(seen: Sighting) -> Cause:
