@@ -41,7 +41,9 @@ DROPPED = 8
 """How many works are kept that the program dropped without waiting for them: DDP's join waits for the last but one."""
 IS_BACKEND = torch.__version__ >= (2, 15)
 WAITS_ALWAYS = not hasattr(c10d.AllreduceOptions, "asyncOp")
-"""Before 2.8, torch waited for the work of each call that is not async; now only where there is one."""
+"""Torch 2.6, whose options do not all say whether a call is async, waits for the work of each; newer ones if there is
+one.
+"""
 BASE: Any = c10d.Backend if IS_BACKEND else dist.ProcessGroup
 
 

@@ -312,6 +312,13 @@ def check_which_calls_the_engine_takes_as_they_are(place):
         assert put[5:] == ["prepared"] * 3
 
 
+def check_a_torch_that_waits_for_each_call_gets_a_work(place):
+    communicator = SimpleNamespace(put_at_once=lambda *call: True, all_reduce=lambda array, op: None)
+    waits = mock.patch("railgauge.collectives.torch.group.WAITS_ALWAYS", True)
+    with of_meta_tensors(place, "waits", communicator) as group, Streams().patched(), waits:
+        group.allreduce([torch.ones(2, device="meta")], synchronous(c10d.AllreduceOptions())).wait()
+
+
 def check_gpus_of_a_part_are_divided_or_else_joined(place):
     whole = SimpleNamespace(subset=lambda ranks: SimpleNamespace(ranks=ranks, close=lambda: closed.append(ranks)))
     closed = []
