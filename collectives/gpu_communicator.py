@@ -229,6 +229,19 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         except (TypeError, RunError):  # the longer path reports it
             return False
 
+    def put_aside(
+        self, collective: int, source: Any, destination: Any, op: Operator, root: int, aside: int
+    ) -> native.GpuMark | None:
+        """The same on the stream `aside` (CUDA's handle), after what is on the arrays' stream so far: a mark behind it,
+        or None.
+        """
+        if self._allowed or self._job.failure:
+            return None
+        try:
+            return self._engine.call_aside(collective, source, destination, op, root, aside)  # type: ignore[arg-type]
+        except (TypeError, RunError):
+            return None
+
     def synchronize(self, stream: int = 0) -> None:
         """Wait until this rank's operations on a stream (CUDA's handle) are done.
 

@@ -44,6 +44,28 @@ def current_stream(device: int) -> Any:
     return stream_of(current_handle(device))
 
 
+class OnStream:
+    """`torch.cuda.stream`, which makes objects of streams for 9 us."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream.stream_id, stream.device_index, stream.device_type
+
+    def __enter__(self) -> None:
+        index, here = self._stream[1], torch._C._cuda_getDevice()
+        self._before = [current_handle(one) for one in ((index,) if index == here else (index, here))]
+        _set_current(self._stream)
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._before:
+            _set_current(handle)
+
+
+def _set_current(handle: Handle) -> None:
+    """Make a stream, and its GPU, the current ones."""
+    number, index, kind = handle
+    torch._C._cuda_setStream(stream_id=number, device_index=index, device_type=kind)
+
+
 class CudaWork(PythonWork):
     """An operation on a stream: waiting for it makes the current stream wait, not the program."""
 
@@ -64,7 +86,8 @@ class CudaWork(PythonWork):
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Let the current stream wait for it."""
         self.kept_in = None
-        current_stream(self._on_stream().device_index).wait_event(self._event)
+        stream = self._on_stream()
+        self._event.wait(current_stream(stream.device_index))
         return True
 
     def synchronize(self) -> None:
@@ -92,8 +115,8 @@ class CudaWork(PythonWork):
         """A future with `result()`, whose callbacks run on streams that wait for it."""
         if self._future is None:
             stream = self._on_stream()
-            self._future = torch.futures.Future(devices=[stream.device])
-            with torch.cuda.stream(stream):
+            self._future = torch._C.Future([stream.device])  # as PyTorch's own works have it
+            with OnStream(stream):
                 self._future.set_result(self._result)
         return self._future
 
@@ -164,26 +187,16 @@ class CudaOperations:
         return not self._messages and self._joined is not None and self._joined.communicator.put_at_once(*asked)
 
     def start_as_is(self, asked: Engine) -> CudaWork | None:
-        """The same on the group's stream, set for the one call as `torch.cuda.stream` does it, which takes longer than
-        the call. None: it was not put.
-        """
+        """The same on the group's stream. None: it was not put."""
+        if self._joined is None or self._messages:
+            return None
+        side = self._side_stream(self._device)
+        mark = self._joined.communicator.put_aside(*asked, side.cuda_stream)
+        if mark is None:
+            return None
         _, source, destination, *_ = asked
-        if self._joined is None or self._messages or source.device != self._device:
-            return None
-        index = self._device.index
-        if torch._C._cuda_getDevice() != index:
-            return None  # setting a stream would change the current device
-        side = self._following_stream(self._device)
-        number, of, kind = current_handle(index)
-        torch._C._cuda_setStream(stream_id=side.stream_id, device_index=side.device_index, device_type=side.device_type)
-        try:
-            is_put = self.put_as_is(asked)
-        finally:
-            torch._C._cuda_setStream(stream_id=number, device_index=of, device_type=kind)
-        if not is_put:
-            return None
         _keep([source, destination], side)
-        return CudaWork([destination]).on(side, side.record_event())
+        return CudaWork([destination]).on(side, mark)
 
     def preparing(self, device: Any, *, is_async: bool) -> contextlib.AbstractContextManager[Any]:
         """Prepare and start an operation on its stream, so that what it allocates is freed in that stream's order."""
@@ -191,8 +204,7 @@ class CudaOperations:
             self.put_messages()
         if not is_async:
             return NOTHING
-        using: contextlib.AbstractContextManager[Any] = torch.cuda.stream(self._following_stream(device))
-        return using
+        return OnStream(self._following_stream(device))
 
     def start(self, call: TorchCall) -> CudaWork:
         """Put a collective on the stream that it was prepared on."""
@@ -233,7 +245,7 @@ class CudaOperations:
         if not messages:
             return
         side = self._side_stream(self._device)
-        with messages[0][0].errors, torch.cuda.device(self._device), torch.cuda.stream(side):
+        with messages[0][0].errors, torch.cuda.device(self._device), OnStream(side):
             with self.communicator.group():
                 for call, (array, peer, tag, sends), ready, _ in messages:
                     side.wait_event(ready)

@@ -2,7 +2,7 @@
 """Tensors that only C reads, by DLPack's exchange API as PyTorch has it, in memory of a simulated GPU."""
 
 import ctypes
-from typing import Any
+from typing import Any, ClassVar
 
 from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype
@@ -49,8 +49,8 @@ def _read(tensor: "Tensor", out: Any) -> int:
     return 0
 
 
-def _stream(_device_type: int, _device: int, out: Any) -> int:
-    out[0] = Tensor.stream
+def _stream(_device_type: int, device: int, out: Any) -> int:
+    out[0] = Tensor.streams.get(device, 0)
     return 0
 
 
@@ -65,7 +65,8 @@ class Tensor:
     """Elements in the memory of a GPU; it has no interface for Python."""
 
     __dlpack_c_exchange_api__ = _capsule(ctypes.addressof(API), _NAME, None)
-    stream = 0
+    streams: ClassVar[dict[int, int]] = {}
+    """By GPU, the one that its library works on."""
     read = 0
     """How often one was."""
 

@@ -12,13 +12,17 @@ from tests.patience import HANGS_AFTER_S
 ROOT = Path(__file__).parents[2]
 PRELUDE = """
 import os
+import time
+from types import SimpleNamespace
 
 import numpy as np
 from tests.gpu.on_gpu import OnGpu, connected
+from tests.gpu.streams import Gpu
 from tests.gpu.tensors import Tensor
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives as native
+from railgauge.collectives.collectives import ALL_REDUCE
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.topo.errors import UsageError
 
@@ -90,6 +94,36 @@ def part(bootstrap):
 
 run(part)
 """
+ASIDE = """
+def part(bootstrap):
+    first, comm = connected(bootstrap), connected(bootstrap)
+    gpu = Gpu(comm.device)
+    works_on, aside = gpu.stream(), gpu.stream()
+    Tensor.streams[comm.device] = works_on
+    memory = filled(comm, np.full(1000, comm.rank + 1, np.float32))
+    data = Tensor(memory, Dtype.FLOAT, 1000, device=comm.device)
+    if comm.rank:
+        time.sleep(0.2)  # in which the other has put both
+    first.all_reduce(data)
+    asked = ALL_REDUCE, data, data, Redop.SUM, 0
+    mark = comm.put_aside(*asked, aside)
+    assert comm.rank or not mark.query()
+    mark.wait(SimpleNamespace(cuda_stream=works_on))
+    gathered = native.GpuMemory(comm.device, 8000)
+    comm.all_gather(data, whole := Tensor(gathered, Dtype.FLOAT, 2000, device=comm.device))
+    comm.synchronize(works_on)
+    assert mark.query()
+    memory.read(found := np.zeros(1000, np.float32))
+    assert set(found) == {6.0}
+    assert comm.put_aside(ALL_REDUCE, data, whole, Redop.SUM, 0, aside) is None
+    comm.abort()
+    assert comm.put_aside(*asked, aside) is None
+    bootstrap.barrier()
+    first.close(), comm.close()
+
+
+run(part)
+"""
 LOADED = """
 def part(bootstrap):
     comm = connected(bootstrap)
@@ -118,9 +152,10 @@ def output_of(program, env):
     return result.stdout
 
 
-@pytest.mark.parametrize("program", [TENSORS, LOADED], ids=["tensors", "loaded"])
+@pytest.mark.parametrize("program", [TENSORS, ASIDE, LOADED], ids=["tensors", "aside", "loaded"])
 def test_on_two_gpus(fake_gpus, program):
-    """Tensors: read in C, else refused as any array is. Loaded: the driver loads nothing once a communicator is made,
-    of whatever type and operator its operations are.
+    """Tensors: read in C, else refused as any array is. Aside: after what was put on their stream, and before what
+    waits for the mark. Loaded: the driver loads nothing once a communicator is made, of whatever type and operator its
+    operations are.
     """
     output_of(program, fake_gpus(2))

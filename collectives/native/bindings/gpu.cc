@@ -130,7 +130,15 @@ void bind_gpu(nb::module_& m) {
           "destination"_a, "From its start on.")
       .def("set", &cuda::Memory::set, "value"_a, "size"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Set each of the first `size` bytes to a value.");
-  nb::class_<cuda::Mark>(m, "GpuMark", "A position on a stream.");
+  nb::class_<cuda::Mark>(m, "GpuMark", "A position on a stream, as torch.cuda.Event has it.")
+      .def(
+          "wait",
+          [](const cuda::Mark& mark, nb::handle stream) {
+            mark.hold_back(reinterpret_cast<cuda::Stream>(
+                nb::cast<std::uintptr_t>(stream.attr("cuda_stream"))));
+          },
+          "stream"_a, "Let a stream of PyTorch wait for it.")
+      .def("query", &cuda::Mark::is_reached, "Whether it is reached.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
           nb::new_([](int device, int rank, const std::vector<int>& via,
@@ -241,6 +249,10 @@ void bind_gpu(nb::module_& m) {
           "root"_a,
           "Run it on tensors that DLPack's C exchange API reads, on their library's stream; False, "
           "and nothing was done, where they are none or do not fit.")
+      .def("call_aside", &call_on_gpu_aside, "collective"_a, "source"_a.none(),
+           "destination"_a.none(), "op"_a, "root"_a, "aside"_a,
+           "The same on the stream `aside`, after all that is on their library's so far; None, and "
+           "nothing was done, or a mark behind it.")
       .def(
           "run_parts",
           [](Engine& engine, std::uintptr_t source, const std::vector<std::size_t>& to,

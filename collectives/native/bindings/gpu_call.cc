@@ -97,19 +97,23 @@ bool overlap(const GpuTensor& one, const GpuTensor& other) {
          other.data < one.data + one.count * element;
 }
 
-}  // namespace
+struct Asked {
+  Operation operation;
+  cuda::Stream stream;  // on which the tensors' library works
+};
 
-bool call_on_gpu(gpu::Engine& engine, int collective, nb::handle source, nb::handle destination,
-                 int op, int root) {
+// A call that is right; nothing: the engine does not take it as it is.
+std::optional<Asked> asked(const gpu::Engine& engine, int collective, nb::handle source,
+                           nb::handle destination, int op, int root) {
   const int rank = engine.rank(), ranks = engine.ranks();
   if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops || root < 0 ||
       root >= ranks) {
-    return false;
+    return std::nullopt;
   }
   const auto from = tensor_of(source);
-  if (!from || from->device != engine.device()) return false;
+  if (!from || from->device != engine.device()) return std::nullopt;
   const auto to = source.is(destination) ? from : tensor_of(destination);
-  if (!to || to->device != from->device || to->dtype != from->dtype) return false;
+  if (!to || to->device != from->device || to->dtype != from->dtype) return std::nullopt;
   Operation operation{static_cast<Collective>(collective),
                       from->data,
                       to->data,
@@ -122,17 +126,36 @@ bool call_on_gpu(gpu::Engine& engine, int collective, nb::handle source, nb::han
   const Extent need = operation.extent(rank, ranks);
   if ((one.source && from->count != need.source) ||
       (one.destination && to->count != need.destination)) {
-    return false;
+    return std::nullopt;
   }
   if (need.source && need.destination && overlap(*from, *to) &&
       !(operation.runs_in_place() && operation.is_in_place(rank, ranks))) {
-    return false;
+    return std::nullopt;
   }
   const auto stream = stream_of(*from);
-  if (!stream) return false;
+  if (!stream) return std::nullopt;
+  return Asked{operation, static_cast<cuda::Stream>(*stream)};
+}
+
+}  // namespace
+
+bool call_on_gpu(gpu::Engine& engine, int collective, nb::handle source, nb::handle destination,
+                 int op, int root) {
+  const auto call = asked(engine, collective, source, destination, op, root);
+  if (!call) return false;
   nb::gil_scoped_release release;  // a full stream makes its caller wait
-  engine.run(operation, static_cast<cuda::Stream>(*stream), engine.choices().due(operation));
+  engine.run(call->operation, call->stream, engine.choices().due(call->operation));
   return true;
+}
+
+std::unique_ptr<cuda::Mark> call_on_gpu_aside(gpu::Engine& engine, int collective,
+                                              nb::handle source, nb::handle destination, int op,
+                                              int root, std::uintptr_t aside) {
+  const auto call = asked(engine, collective, source, destination, op, root);
+  if (!call) return nullptr;
+  nb::gil_scoped_release release;
+  return engine.run_aside(call->operation, call->stream, reinterpret_cast<cuda::Stream>(aside),
+                          engine.choices().due(call->operation));
 }
 
 std::optional<std::tuple<std::uintptr_t, std::size_t, int, int>> read_gpu_tensor(nb::handle array) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <tuple>
 
@@ -19,6 +20,11 @@ namespace railgauge {
 // to find. Throws Error as Engine::run() does.
 bool call_on_gpu(gpu::Engine& engine, int collective, nanobind::handle source,
                  nanobind::handle destination, int op, int root);
+// Puts it on the stream `aside`, after all that is on that stream so far; a mark behind it. Null:
+// nothing was done.
+std::unique_ptr<cuda::Mark> call_on_gpu_aside(gpu::Engine& engine, int collective,
+                                              nanobind::handle source, nanobind::handle destination,
+                                              int op, int root, std::uintptr_t aside);
 
 // Where such a tensor lies, how many elements it has, the number of their type, and CUDA's of the
 // GPU; nothing: it is none, or not contiguous, or kernels do not have its type.

@@ -56,6 +56,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
       turns_(gpu_.context()),
+      before_aside_(gpu_.context(), false),
       peers_(device, rank, via, timeout_s, [this] { check(); }),
       buffers_(device, peers_, layout, via, exportable),
       registered_memory_(device, peers_, via, rank),
@@ -117,6 +118,17 @@ void Engine::channels(const std::vector<PlannedChannel>& planned) {
 void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& choice) {
   in_turn(stream, [&] { put(operation, stream, choice); });
   count(operation, choice, 1);
+}
+
+std::unique_ptr<cuda::Mark> Engine::run_aside(const Operation& operation, cuda::Stream stream,
+                                              cuda::Stream aside, const Choice& choice) {
+  const cuda::Current current(gpu_.context());
+  before_aside_.set(stream);
+  before_aside_.hold_back(aside);
+  run(operation, aside, choice);
+  auto mark = std::make_unique<cuda::Mark>(gpu_.context(), false);
+  mark->set(aside);
+  return mark;
 }
 
 void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {

@@ -66,6 +66,10 @@ class Engine {
   // Put an operation on a stream, after the previous one on any stream; arrays are in this device's
   // memory. All ranks in one order.
   void run(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  // The same on another stream, after all work on `stream` so far; a mark behind it, which may be
+  // captured with the stream into a graph.
+  std::unique_ptr<cuda::Mark> run_aside(const Operation& operation, cuda::Stream stream,
+                                        cuda::Stream aside, const Choice& choice);
   // All-to-all with parts of any length, one after another: by rank how many elements go to it and
   // come from it.
   void run_parts(const std::byte* source, const std::vector<std::size_t>& to,
@@ -145,6 +149,7 @@ class Engine {
   cuda::Pinned status_;  // a Status
   cuda::Timer clock_;
   cuda::Turns turns_;
+  cuda::Mark before_aside_;
   // Once there are copies: put eagerly, and while a graph is captured.
   std::optional<cuda::SideStream> copying_, copying_captured_;
   PeerMemory peers_;

@@ -15,7 +15,7 @@ from torch._C import _distributed_c10d as c10d
 from railgauge.collectives.collectives import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
 from railgauge.collectives.dtype import Redop
 from railgauge.collectives.torch.call import TorchCall, TorchMessage
-from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus, stream_of
+from railgauge.collectives.torch.cuda import CudaOperations, JoinedGpus, OnStream, stream_of
 from railgauge.collectives.torch.errors import TorchErrors
 from railgauge.collectives.torch.group import end_of
 from railgauge.collectives.torch.operations import TorchOperation
@@ -30,13 +30,19 @@ whole call through torch 40.
 
 
 class Event:
-    """One that is recorded again and again."""
+    """Torch's, and the engine's mark."""
+
+    def __init__(self, stream=None):
+        self._stream = stream
 
     def record(self, stream):
-        self._name = f"event of {stream.name}"
+        self._stream = stream
+
+    def wait(self, stream):
+        stream.wait_event(self)
 
     def __str__(self):
-        return self._name
+        return f"event of {self._stream.name}"
 
 
 class Streams:
@@ -49,17 +55,19 @@ class Streams:
         self.current_device = 3
 
     def stream(self, name):
-        return SimpleNamespace(
+        made = SimpleNamespace(
             name=name,
             stream_id=name,
+            cuda_stream=f"handle of {name}",
             device_index=3,
             device_type=1,
             device="cuda:3",
             wait_stream=lambda other: self.log.append(f"{name} waits for {other.name}"),
             wait_event=lambda event: self.log.append(f"{name} waits for {event}"),
-            record_event=lambda: f"event of {name}",
             synchronize=lambda: self.log.append(f"program waits for {name}"),
         )
+        made.record_event = lambda: Event(made)
+        return made
 
     @contextmanager
     def using(self, stream):
@@ -121,9 +129,10 @@ class Engine:
         yield
         self._log.append("group ends")
 
-    def put_at_once(self, *call):
-        self._log.append(f"put on {self._streams.current.name}")
-        return self.takes
+    def put_aside(self, *call):
+        *_, aside = call
+        self._log.append(f"put aside on {aside}")
+        return Event(self._streams.stream("side")) if self.takes else None
 
     takes = True
 
@@ -181,20 +190,33 @@ def check_an_async_call_as_it_is_has_that_stream_too(place):
         engine = operations.connect(streams.device)
         in_place = [streams.tensor()] * 2
         work = operations.start_as_is((ALL_REDUCE, *in_place, Redop.SUM, 0))
-        put = ["side waits for event of current", "put on side"]
-        assert streams.log[1:] == [*put, "kept for side"]
-        assert streams.current.name == "current"
+        put = "put aside on handle of side"
+        assert streams.log[1:] == [put, "kept for side"]
         work.wait()
-        assert streams.log[4:] == ["current waits for event of side"]
+        assert streams.log[3:] == ["current waits for event of side"]
         assert work.result() == [in_place[1]]
         engine.takes = False
         assert operations.start_as_is((ALL_REDUCE, *in_place, Redop.SUM, 0)) is None
-        assert (streams.log[5:], streams.current.name) == (put, "current")
-        elsewhere = streams.tensor(SimpleNamespace(type="cpu"))
-        assert operations.start_as_is((ALL_REDUCE, elsewhere, elsewhere, Redop.SUM, 0)) is None
-        streams.current_device = 2
-        assert operations.start_as_is((ALL_REDUCE, *in_place, Redop.SUM, 0)) is None
-        assert streams.log[7:] == [], "the current device would change"
+        assert streams.log[4:] == [put]
+
+
+def check_a_stream_of_another_gpu_is_set_and_taken_back(place):
+    here, current = 2, {2: "two", 3: "three"}
+
+    def set_stream(*, stream_id, device_index, device_type):
+        nonlocal here
+        here, current[device_index] = device_index, stream_id
+
+    cuda = mock.patch.multiple(
+        torch._C,
+        _cuda_getDevice=lambda: here,
+        _cuda_getCurrentStream=lambda device: (current[device], device, 1),
+        _cuda_setStream=set_stream,
+        create=True,
+    )
+    with cuda, OnStream(Streams().stream("side")):
+        assert (here, current) == (3, {2: "two", 3: "side"})
+    assert (here, current) == (2, {2: "two", 3: "three"})
 
 
 BOTH_AT_ONCE = [
@@ -313,7 +335,7 @@ def check_which_calls_the_engine_takes_as_they_are(place):
 
 
 def check_a_torch_that_waits_for_each_call_gets_a_work(place):
-    communicator = SimpleNamespace(put_at_once=lambda *call: True, all_reduce=lambda array, op: None)
+    communicator = SimpleNamespace(put_aside=lambda *call: None, all_reduce=lambda array, op: None)
     waits = mock.patch("railgauge.collectives.torch.group.WAITS_ALWAYS", True)
     with of_meta_tensors(place, "waits", communicator) as group, Streams().patched(), waits:
         group.allreduce([torch.ones(2, device="meta")], synchronous(c10d.AllreduceOptions())).wait()
@@ -332,5 +354,5 @@ def check_gpus_of_a_part_are_divided_or_else_joined(place):
         assert closed == [[0]]
         world._ends.cuda._joined = None
         apart = end_of(dist.new_group([0], timeout=SHORT))
-        with pytest.raises(dist.DistBackendError, match="joining: no NVIDIA driver"):
+        with pytest.raises(dist.DistBackendError, match=r"joining: (no NVIDIA driver|GPU 3)"):
             apart.eager_connect_single_device(torch.device("cuda", 3))

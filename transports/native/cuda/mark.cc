@@ -24,6 +24,17 @@ void Mark::set(Stream stream) {
   cuda_.check(cuda_.event_record(event_, stream), "recording an event");
 }
 
+void Mark::hold_back(Stream stream) const {
+  const Current current(context_);
+  cuda_.check(cuda_.stream_wait(stream, event_, 0), "waiting for an event");
+}
+
+bool Mark::is_reached() const {
+  const Result result = cuda_.event_query(event_);
+  if (result != kNotReady) cuda_.check(result, "asking for an event");
+  return result != kNotReady;
+}
+
 void Mark::await(double timeout_s) const {
   cuda::await(context_, event_, timeout_s, "waiting for a GPU");
 }

@@ -21,6 +21,10 @@ class Mark {
   void set(Stream stream);
   // Waits until it is reached. Error (kTimeout): not within that many seconds.
   void await(double timeout_s) const;
+  // Later work on a stream of the GPU runs after it. In any context, like the following.
+  void hold_back(Stream stream) const;
+  // Whether it is reached. Error (kSystem): it is captured into a graph.
+  bool is_reached() const;
   // Seconds that passed on the GPU since another one.
   double since(const Mark& earlier) const;
 

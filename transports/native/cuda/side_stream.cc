@@ -31,7 +31,7 @@ void SideStream::join(Stream stream) { follow(stream_, joined_, stream); }
 void SideStream::follow(Stream first, Mark& reached, Stream then) {
   const Current current(context_);
   reached.set(first);
-  cuda_.check(cuda_.stream_wait(then, reached.event(), 0), "waiting for an event");
+  reached.hold_back(then);
 }
 
 }  // namespace railgauge::cuda

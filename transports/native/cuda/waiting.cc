@@ -15,7 +15,6 @@ namespace railgauge::cuda {
 
 namespace {
 
-constexpr Result kNotReady = 600;  // CUDA_ERROR_NOT_READY
 constexpr Clock::duration kSpin = std::chrono::microseconds(200);
 // A nap is a small part of the wait so far, so that it costs little when the GPU is done in it.
 constexpr Clock::duration kLeastNap = std::chrono::microseconds(50),
