@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge of the NVLinks of a GPU: too few where more than half of the GPUs of the same compute capability on the
-host have more, or half of those at NVSwitches; where NVML lists more, or the GPU at the other end has more of them.
+host have more, or half of those at NVSwitches, or others where all are joined in pairs; where NVML lists more, or the
+GPU at the other end has more of them.
 """
 
 from collections import Counter
@@ -11,6 +12,10 @@ from operator import attrgetter
 
 from railgauge.topo.link_state.verdict import FAULTS, Excuse, Key, Reason, Verdict
 
+BRIDGED_FROM = 80
+"""Compute capability from which pairs are of cards with bridges: boards before it (DGX-1) join some GPUs by one link and
+others by two, of which a container may have two unlike pairs.
+"""
 MESH_LEAST, MESH_SHARE = 3, 3 / 4  # GPUs wired to each other need not have as many in a part of a machine
 
 
@@ -33,8 +38,8 @@ class NvmlLinks:
 class NvlinkGpu:
     """The NVLinks of a GPU: their number, and to whom by key, of those that end at GPUs.
 
-    switched: none ends at a GPU or a CPU. gfx: AMD's architecture. nvml is None where it reports
-    nothing. mig: the GPU is in MIG mode.
+    switched: none ends at a GPU or a CPU. gfx: AMD's architecture. model: PCI's number of it, empty if unknown. nvml is
+    None where it reports nothing. mig: the GPU is in MIG mode.
     """
 
     key: Key
@@ -44,6 +49,7 @@ class NvlinkGpu:
     count: int
     peers: Mapping[Key, int]
     switched: bool
+    model: str = ""
     nvml: NvmlLinks | None = None
     mig: bool = False
 
@@ -123,9 +129,15 @@ def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int, str], int]:
             enough = many >= max(MESH_LEAST, len(same) * MESH_SHARE)
         else:
             enough = many * 2 > len(same) or (many * 2 == len(same) and count > 0)
-        if enough:
-            found[host, sm, gfx] = count
+        if enough or _in_pairs(same):
+            found[host, sm, gfx] = count if enough else max(counts)
     return found
+
+
+def _in_pairs(gpus: Sequence[NvlinkGpu]) -> bool:
+    """Whether cards of one model are joined in pairs, by bridges, which have as many NVLinks for each pair."""
+    alike = len({(gpu.model, len(gpu.peers)) for gpu in gpus}) == 1
+    return alike and gpus[0].sm >= BRIDGED_FROM and bool(gpus[0].model) and len(gpus[0].peers) == 1
 
 
 def _nvlinks(gpu: NvlinkGpu, usual: int | None) -> NvlinkState:

@@ -45,7 +45,7 @@ def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None,
         message = f"{state.count} of {state.full} {wires} are up{where}"
         effect = f"{state.full * each:g} -> {state.count * each:g} GB/s for this GPU"
     else:
-        message = f"{state.count} {wires}; most GPUs of this kind have {state.full}"
+        message = f"{state.count} {wires}; others of this kind have {state.full}"
         effect = f"{(state.full - state.count) * each:g} GB/s less than its siblings"
     evidence: dict[str, Any] = {"count": state.count, "listed" if listed else "usual": state.full}
     if state.gpu.nvml and state.gpu.nvml.cut_to:

@@ -206,6 +206,7 @@ def nvlink_gpus(topology: Topology, inventory: MachineFacts | None = None) -> li
         found[key] = replace(
             _nvlinks(gpu, key, pci.get("busid") or "?"),
             nvml=_nvml(nvml, inventory) if nvml and inventory and inventory.no_nvml is None else None,
+            model=pci.get("device") or "",
             mig=bool(nvml and nvml.mig),
         )
     return list(found.values())

@@ -109,7 +109,7 @@ def test_gpu_without_nvlinks_among_others_fails():
     )
     found = [one for one in check(machine("\t" + "\t".join(columns) + "\n" + rows), RULES) if one.level == "FAIL"]
     assert [(one.id, one.evidence["count"], one.evidence["usual"]) for one in found] == [("nvlink-missing", 0, 18)]
-    assert found[0].message == "GPU2: 0 NVLinks; most GPUs of this kind have 18"
+    assert found[0].message == "GPU2: 0 NVLinks; others of this kind have 18"
 
 
 def test_nvlinks_of_pairs_are_direct():

@@ -181,6 +181,24 @@ def test_a_subset_of_hybrid_mesh_gpus_misses_no_nvlinks(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("model", "sm", "told"),
+    [("0x2330", "90", 2), ("0x2331", "90", 0), ("0x2330", "70", 0)],
+    ids=["bridges", "another model", "DGX-1"],
+)
+def test_cards_in_pairs_have_as_many_nvlinks_in_each(tmp_path, model, sm, told):
+    pairs = "".join(
+        f'<pci busid="0000:{bus}:00.0" class="0x030200" vendor="0x10de" device="{model}" link_speed="32.0 GT/s PCIe" '
+        f'link_width="16"><gpu dev="{number}" sm="{sm}" rank="{number}" gdr="1"><nvlink target="0000:{peer}:00.0" '
+        'count="2" tclass="0x030200"/></gpu></pci>'
+        for number, bus, peer in ((2, "c1", "d1"), (3, "d1", "c1"))
+    )
+    text = changed(("  </cpu>\n</system>", f"{pairs}  </cpu>\n</system>")).replace('sm="90"', f'sm="{sm}"')
+    found = [f for f in findings(tmp_path, text) if f.id == "nvlink-missing"]
+    assert len(found) == told
+    assert all(f.message.endswith("2 NVLinks; others of this kind have 4") for f in found)
+
+
+@pytest.mark.parametrize(
     ("numa", "width", "count", "link", "flat"),
     [
         ("-1", "0", 2, "", True),
