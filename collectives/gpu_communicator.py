@@ -222,23 +222,16 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         """Put a collective (its number) on its arrays' stream, where the native engine itself reads them and finds
         nothing wrong; whether it did.
         """
-        if self._allowed or self._job.failure:
-            return False
         try:
-            return self._engine.call(collective, source, destination, op, root)  # type: ignore[arg-type]
+            usual = not (self._allowed or self._job.failure)
+            return usual and self._engine.call(collective, source, destination, op, root)  # type: ignore[arg-type]
         except (TypeError, RunError):  # the longer path reports it
             return False
 
-    def put_aside(
-        self, collective: int, source: Any, destination: Any, op: Operator, root: int, aside: int
-    ) -> native.GpuMark | None:
-        """The same on the stream `aside` (CUDA's handle), after what is on the arrays' stream so far: a mark behind it,
-        or None.
-        """
-        if self._allowed or self._job.failure:
-            return None
+    def put_aside(self, *asked: Any) -> native.GpuMark | None:
+        """The same on a stream, named last (CUDA's handle), after what is on the arrays': a mark behind it, or None."""
         try:
-            return self._engine.call_aside(collective, source, destination, op, root, aside)  # type: ignore[arg-type]
+            return None if self._allowed or self._job.failure else self._engine.call_aside(*asked)
         except (TypeError, RunError):
             return None
 

@@ -215,7 +215,13 @@ class GpuMemory:
         """Set each of the first `size` bytes to a value."""
 
 class GpuMark:
-    """A position on a stream."""
+    """A position on a stream, as torch.cuda.Event has it."""
+
+    def wait(self, stream: object) -> None:
+        """Let a stream of PyTorch wait for it."""
+
+    def query(self) -> bool:
+        """Whether it is reached."""
 
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
@@ -274,6 +280,11 @@ class GpuEngine:
     def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
         """
         Run it on tensors that DLPack's C exchange API reads, on their library's stream; False, and nothing was done, where they are none or do not fit.
+        """
+
+    def call_aside(self, collective: int, source: object | None, destination: object | None, op: int, root: int, aside: int) -> GpuMark:
+        """
+        The same on the stream `aside`, after all that is on their library's so far; None, and nothing was done, or a mark behind it.
         """
 
     def run_parts(self, source: int, to: Sequence[int], destination: int, from_: Sequence[int], dtype: int, stream: int) -> None: ...
