@@ -13,8 +13,8 @@ from operator import attrgetter
 from railgauge.topo.link_state.verdict import FAULTS, Excuse, Key, Reason, Verdict
 
 BRIDGED_FROM = 80
-"""Compute capability from which pairs are of cards with bridges: boards before it (DGX-1) join some GPUs by one link and
-others by two, of which a container may have two unlike pairs.
+"""Compute capability from which pairs are of cards with bridges. Boards before it (DGX-1) join some GPUs by one link,
+others by two, and a container may have unlike pairs of them.
 """
 MESH_LEAST, MESH_SHARE = 3, 3 / 4  # GPUs wired to each other need not have as many in a part of a machine
 
