@@ -54,6 +54,11 @@ def held() -> tuple[int, int]:
     return len(os.listdir("/proc/self/fd")), sum("fake-cuda" in line for line in mapped)
 
 
+def left(before: tuple[int, int]) -> list[int]:
+    """What this process holds more than before; what it still let go of then does not count."""
+    return [max(now - then, 0) for now, then in zip(held(), before, strict=True)]
+
+
 def sum_and_parts(comm: GpuCommunicator, memory: DriverMemory) -> list[bool]:
     """Whether an all_reduce and an all_gather over all pieces of registered memory are right."""
     at = memory.piece_bytes - AT
@@ -94,7 +99,7 @@ def tried(comm: GpuCommunicator, memory: DriverMemory) -> dict[str, Any]:
             said["reached_by"] = [one for one in range(native.gpu_count()) if memory.can_be_reached_by(one)]
     except Error as error:
         said["error"] = f"{type(error).__name__}: {error}"
-    said["left"] = [now - then for now, then in zip(held(), before, strict=True)]
+    said["left"] = left(before)
     return said
 
 
@@ -122,7 +127,7 @@ def symmetric(comm: GpuCommunicator) -> Any:
         array.memory.read(read)
     del array
     right = bool((read == np.repeat(range(comm.size), 1000)).all())
-    return {"right": right, "left": [now - then for now, then in zip(held(), before, strict=True)]}
+    return {"right": right, "left": left(before)}
 
 
 def pool(comm: GpuCommunicator) -> Any:
@@ -133,7 +138,7 @@ def pool(comm: GpuCommunicator) -> Any:
     with registered(comm, first), registered(comm, first), registered(comm, second):
         right = sum_and_parts(comm, first)
     said = {"first": right, "second": tried(comm, second)}
-    left = [now - then for now, then in zip(held(), before, strict=True)]
+    left = left(before)
     second.close()
     first.close()
     return said | {"left": left}

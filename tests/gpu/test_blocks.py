@@ -35,16 +35,16 @@ def part(bootstrap):
     for way in WAYS:
         for blocks in (0, 100):
             comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(*way, blocks))])
-            assert reduced(1 << 22)
+            assert reduced(1 << 18)
     for protocol in (Protocol.LL, Protocol.LL128):
         algorithm = Algorithm.ONE_SHOT if protocol is Protocol.LL else Algorithm.TWO_SHOT
         comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(algorithm, protocol, 100))])
         assert reduced(1 << 10)
     comm.choose(Collective.ALL_REDUCE, [])
     assert all(reduced(count) for count in (1, 100, 1000, 1 << 12, 1 << 16))
-    halves = [1 << 20] * 2
-    OnGpu(comm).alltoallv(np.ones(1 << 21, np.float32), halves, np.ones(1 << 21, np.float32), halves)
-    array = comm.allocate(1 << 22, Dtype.FLOAT)
+    halves = [1 << 16] * 2
+    OnGpu(comm).alltoallv(np.ones(1 << 17, np.float32), halves, np.ones(1 << 17, np.float32), halves)
+    array = comm.allocate(1 << 18, Dtype.FLOAT)
     comm.choose(Collective.ALL_REDUCE, [(1 << 60, KernelLaunch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
     comm.all_reduce(array)
     comm.synchronize()
