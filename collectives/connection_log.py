@@ -36,6 +36,9 @@ def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
     own = comm.peers[comm.rank]
     if comm.by_cuda_ipc:
         log.info("INIT", f"P2P/IPC maps memory by CUDA IPC, not through descriptors: {comm.by_cuda_ipc}", also="P2P")
+    for rank, why in enumerate(comm.not_by_nvlink):
+        if why:
+            log.info("INIT", f"{comm.rank} -> {rank} not via P2P/MNNVL: {why}", also="P2P")
     for end in comm.ends:
         peer = comm.peers[end.peer]
         shown = "[send] via" if end.via.startswith(NET) else "via"

@@ -15,12 +15,12 @@ from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stre
 from railgauge.collectives.divided import Divided
 from railgauge.collectives.dtype import Dtype, PreMulSum
 from railgauge.collectives.ending import running
-from railgauge.collectives.exportable import why_not_exportable
 from railgauge.collectives.gpu_arguments import check_arrays, check_parts, reduction_of
 from railgauge.collectives.gpu_blocks import BlockLimits, block_limits, of_all
 from railgauge.collectives.gpu_end import GpuEnd
 from railgauge.collectives.gpu_point_to_point import GpuMessage, GpuPointToPoint
 from railgauge.collectives.gpu_proxies import GpuProxies
+from railgauge.collectives.gpu_reach import GpuReach, find_reach
 from railgauge.collectives.gpu_registration import GpuRegistration
 from railgauge.collectives.gpu_way import (
     DUE,
@@ -105,25 +105,24 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         if parent:
             ranks = [parent._group.members.index(one) for one in group.members]
             self._allowed: dict[Collective, list[int]] = parent._allowed
-            self._reach: list[list[bool]] = [[parent._reach[a][b] for b in ranks] for a in ranks]
-            self._not_exportable: str = parent._not_exportable
+            self._reach: GpuReach = parent._reach.part(ranks)
         else:
             self._allowed = allowed_ways(environ, in_channels=in_channels)
-            self._not_exportable = why_not_exportable(environ, device)
-            self._reach = self._reached()
-        vias = vias_of(peers, plan, self._reach)
+            self._reach = find_reach(group, peers, plan.domains, environ, device)
+        vias = vias_of(peers, plan, self._reach.maps)
         self.vias = vias[self.rank]
-        self._exportable = Via.IPC in self.vias and not self._not_exportable
+        self._handle_types = self._reach.handle_types(self.vias)
         layout = Layout.of(vias, nvlink=plan.nvlink, limits=self._blocks)
 
         def make() -> tuple[native.GpuEngine, list[bytes]]:
             shape = [int(via) for via in self.vias], layout.numbers, self._job.timeout_s, list(group.members)
-            engine = native.GpuEngine(device, self.rank, *shape, self._exportable)
+            engine = native.GpuEngine(device, self.rank, *shape, self._handle_types)
             return engine, engine.lend()
 
-        kind = listed(int, listed(*[bytes] * self.size)) | None
+        kind = listed(int, listed(*[bytes] * (self.size + 1))) | None
         (self._engine, _), told = self._agree(make, lambda made: [made[0].processors, made[1]], kind)
-        buffers, processors = [one[self.rank] for _, one in told], [min(count, self._blocks.most) for count, _ in told]
+        buffers = [one[self.rank] + one[-1] for _, one in told]
+        processors = [min(count, self._blocks.most) for count, _ in told]
         self._proxies = GpuProxies(group, self._engine)
         self._watch = Watch(self._standing, self._end_waits)
         self._job.attend(self._watch)
@@ -143,7 +142,12 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     @property
     def by_cuda_ipc(self) -> str:
         """Why memory that other processes map is of cudaMalloc; empty: it is not."""
-        return self._not_exportable if Via.IPC in self.vias else ""
+        return self._reach.not_exportable if Via.IPC in self.vias else ""
+
+    @property
+    def not_by_nvlink(self) -> Sequence[str]:
+        """By rank of another host why NVLink does not connect it with this one, where that may be expected."""
+        return self._reach.not_by_nvlink
 
     @property
     def ends(self) -> list[GpuEnd]:
@@ -212,7 +216,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
 
     def _predicted(self, case: OperationCase, algorithm: Algorithm, protocol: Protocol) -> float:
         """GB/s by the cost model; 0 if not all GPUs reach each other's memory, which the model does not cover."""
-        if any(via not in (Via.NONE, Via.DIRECT, Via.IPC) for via in self.vias):
+        if not all(via is Via.NONE or via.maps_peer for via in self.vias):
             return 0.0
         between = [rate for rate in self.plan.pair_gb_per_s[self.rank] if rate > 0]
         where = GpuRanks(ranks=self.size, gb_per_s=min(between, default=0.0))
@@ -312,17 +316,6 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         if problems := [f"rank {rank}: {text}" for rank, (text, _) in enumerate(everybody) if text is not None]:
             raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
         return made, [told for _, told in everybody]  # type: ignore[return-value]
-
-    def _reached(self) -> list[list[bool]]:
-        """By rank and rank whether one's GPU maps the other's memory; CUDA IPC needs one pid namespace."""
-        own = self.peers[self.rank]
-        reach = [
-            one.host_id == own.host_id
-            and (one.pid_namespace == own.pid_namespace or not self._not_exportable)
-            and native.gpus_reach(own.bus_id or "", one.bus_id or "")
-            for one in self.peers
-        ]
-        return self._group.all_gather(reach, listed(*[bool] * self.size))
 
     def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:
         self._blocks.below(max_ctas)

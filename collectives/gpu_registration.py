@@ -27,7 +27,7 @@ class GpuRegistration(ABC):
     device: int
     _group: Group
     _engine: native.GpuEngine
-    _exportable: bool
+    _handle_types: int
 
     def register(self, array: Any) -> Registered:
         """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
@@ -35,7 +35,8 @@ class GpuRegistration(ABC):
 
         Raises:
             UnavailableError: on any rank, that memory cannot be mapped by others, such as memory of cuMemCreate that
-                was made without a POSIX file descriptor as a handle type.
+                was made without a POSIX file descriptor as a handle type, or, for peers of other hosts (P2P/MNNVL), any
+                that was made without a fabric handle.
             RunError: a rank was lost meanwhile.
         """
         told = cuda_array(array, self.device)
@@ -51,7 +52,7 @@ class GpuRegistration(ABC):
         """
         shape = (shape,) if isinstance(shape, int) else shape
         size = math.prod(shape) * dtype.bytes
-        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1), self._exportable))
+        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1), self._handle_types))
         return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
 
     def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
@@ -60,7 +61,7 @@ class GpuRegistration(ABC):
         Raises:
             UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
         """
-        memory = self._together(lambda: native.GpuMemory(self.device, size, self._exportable))
+        memory = self._together(lambda: native.GpuMemory(self.device, size, self._handle_types))
         self._open(memory.pointer, size, symmetric=symmetric)
         return memory
 
@@ -88,11 +89,11 @@ class GpuRegistration(ABC):
 
     def _exchange(self, size: int, lent: list[bytes], *, symmetric: bool) -> list[bytes]:
         """What all ranks lend to this one, by rank."""
-        told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
+        told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * (self.size + 1))))
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
                 raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
-        return [one[self.rank] for _, one in told]
+        return [one[self.rank] + one[-1] for _, one in told]
 
     def _close(self, registration: int) -> None:
         """Unregister memory; when this returns, no rank maps it any more."""

@@ -105,14 +105,13 @@ def launches(collective: Collective) -> list[KernelLaunch]:
 
 def place_of(comm: GpuCommunicator) -> TuningPlace:
     """The machine of times between these GPUs: their name, number, and whether they map each other's memory."""
-    mapped = all(via in (Via.NONE, Via.DIRECT, Via.IPC) for via in comm.vias)
-    nodes = len({peer.host_id for peer in comm.peers})
+    mapped = all(via is Via.NONE or via.maps_peer for via in comm.vias)
     return TuningPlace(
         machine=comm.peers[0].gpu or "",
         ranks=comm.size,
-        nodes=nodes,
+        nodes=len({peer.host_id for peer in comm.peers}),
         cores=1,
-        memories=nodes if mapped else comm.size,
+        memories=1 if mapped else comm.size,
     )
 
 

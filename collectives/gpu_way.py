@@ -75,9 +75,15 @@ class Via(IntEnum):
     IPC = 2
     SHM = 3
     NET = 4
+    MNNVL = 5
+
+    @property
+    def maps_peer(self) -> bool:
+        """Whether a GPU maps the other one's memory."""
+        return self in (Via.DIRECT, Via.IPC, Via.MNNVL)
 
 
-NAMES = {Via.DIRECT: "P2P/direct pointer", Via.IPC: "P2P/IPC", Via.SHM: SHM}
+NAMES = {Via.DIRECT: "P2P/direct pointer", Via.IPC: "P2P/IPC", Via.SHM: SHM, Via.MNNVL: "P2P/MNNVL"}
 """As NCCL's log names them; NET by its connections."""
 
 
@@ -197,7 +203,7 @@ def net_wires(plan: Plan, network: Network, vias: Sequence[Sequence[Via]], membe
 def _via(one: int, other: int, peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) -> Via:
     a, b = peers[one], peers[other]
     if a.host_id != b.host_id:
-        return Via.NET
+        return Via.MNNVL if reach[one][other] and reach[other][one] else Via.NET
     p2p = plan.p2p[one][other] and plan.p2p[other][one]
     if p2p and reach[one][other] and reach[other][one] and not _off(a, b, "NCCL_P2P_DISABLE"):
         return Via.DIRECT if a.pid_hash == b.pid_hash else Via.IPC

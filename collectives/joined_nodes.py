@@ -39,6 +39,7 @@ def join_nodes(
         nvlink=all(node.nvlink for node in described),
         nics=_by_rank(nodes, [[node.device(dev) for dev in node.nics] for node in described], len(order), 0),
         direct=_by_rank(nodes, [_direct(node) for node in described], len(order), []),
+        domains=_by_rank(nodes, [node.domains for node in described], len(order), ""),
         network=network,
     )
 

@@ -54,6 +54,9 @@ class JoiningNode:
     """By rank of the node the dev number of the NIC that NCCL selects for its GPU; empty for ranks in host memory."""
     direct: list[list[Direct]]
     """By rank of the node how its GPU can use each NIC; likewise."""
+    domains: list[str]
+    """By rank of the node the NVLink domain of its GPU (`domain_of`); empty for ranks in host memory, and for one node
+    alone."""
 
     def pack(self) -> bytes:
         """For the bootstrap's all-gather."""

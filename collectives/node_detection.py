@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from railgauge.collectives.gpu_domains import gpu_domains
 from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
 from railgauge.collectives.node import JoiningNode
 from railgauge.collectives.node_machine import dump_path, read_machine
@@ -18,6 +19,7 @@ from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import Graphs
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.merged_nics import merge_nics
@@ -60,7 +62,7 @@ def detect_node(
     carriers = _carriers(network, environ) if nodes > 1 else []
     if save_capture and nodes > 1:
         save_capture = dump_path(save_capture, name)
-    topology, system = _machine(None if gpus else ranks, gpus, carriers, log, environ, save_capture)
+    topology, system, facts = _machine(None if gpus else ranks, gpus, carriers, log, environ, save_capture)
     graph_path = graph_path or _named(environ, "NCCL_GRAPH_FILE", log)
     graphs = graph_file.load(graph_path, system) if graph_path else search(system, nodes=nodes)
     links = gpu_links(system, environ)
@@ -77,6 +79,7 @@ def detect_node(
         devices=_devices(system, carriers, log),
         nics=[dev_number(nic) for nic in links.nics],
         direct=links.direct,
+        domains=gpu_domains(facts, gpus, environ, log) if nodes > 1 else [],
     )
     for variable, text in (("NCCL_TOPO_DUMP_FILE", node.topology), ("NCCL_GRAPH_DUMP_FILE", node.graphs)):
         if path := _named(environ, variable, log):
@@ -92,7 +95,8 @@ def _machine(
     log: NcclLog,
     environ: Mapping[str, str],
     save_capture: str | None,
-) -> tuple[Topology, System]:
+) -> tuple[Topology, System, MachineFacts | None]:
+    """The topology of the ranks and its System; the machine's facts, None for a topology file."""
     everything = {name: value for name, value in environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), carriers, everything if gpus else environ, save_capture)
     for warning in machine.warnings:
@@ -102,10 +106,10 @@ def _machine(
         topology = merge_nics(topology)
     system = build_system(topology, host_ranks=host_ranks)
     if not carriers or system.nets:
-        return topology, system
+        return topology, system, machine.facts
     log.info("NET", f"The topology has no NIC: using {carriers[0]}, on the first CPU", also="GRAPH")
     topology = _with_nic(topology, carriers[0].name)
-    return topology, build_system(topology, host_ranks=host_ranks)
+    return topology, build_system(topology, host_ranks=host_ranks), machine.facts
 
 
 def _loaded(

@@ -59,12 +59,15 @@ class Plan:
     """By rank the network's device of its GPU, for traffic outside channels; 0 for ranks in host memory."""
     direct: list[list[Direct]]
     """By rank how its GPU can use each of the network's devices; empty for ranks in host memory."""
+    domains: list[str]
+    """By rank the NVLink domain of several hosts that its GPU is in (`domain_of`); "": none, as for host memory."""
     network: str = NET_SOCKET
     """The network to which the devices in `nets` belong."""
 
     def is_for(self, ranks: int) -> bool:
         """Whether it describes exactly this many ranks."""
         by_rank: list[Sequence[object]] = [self.cpus, self.p2p, self.pair_gb_per_s, self.nics, self.direct]
+        by_rank += [self.domains]
         by_rank += [*self.p2p, *self.pair_gb_per_s]
         by_rank += [each for tree in self.trees for each in (tree.parents, tree.up, tree.down)]
         every = list(range(ranks))
@@ -88,6 +91,7 @@ class Plan:
             pair_gb_per_s=[[self.pair_gb_per_s[a][b] for b in ranks] for a in ranks],
             nics=[self.nics[rank] for rank in ranks],
             direct=[self.direct[rank] for rank in ranks],
+            domains=[self.domains[rank] for rank in ranks],
         )
 
     @property

@@ -65,7 +65,9 @@ def test_a_gpus_path_over_a_network_is_logged_at_both_ends_for_the_network_alone
     ]
     peers = [SimpleNamespace(device=device, bus_id=f"0000:1{device}:00.0") for device in (0, 1, 0)]
     plan = SimpleNamespace(trees=[])
-    comm = SimpleNamespace(rank=1, size=3, peers=peers, ends=ends, plan=plan, channels=2, by_cuda_ipc="")
+    comm = SimpleNamespace(
+        rank=1, size=3, peers=peers, ends=ends, plan=plan, channels=2, by_cuda_ipc="", not_by_nvlink=[]
+    )
     settings = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "NET", "NCCL_DEBUG_FILE": str(path)}
     log_gpu_connections(comm, NcclLog(1, settings))
     assert [line.partition("NCCL INFO ")[2] for line in path.read_text().splitlines()] == [

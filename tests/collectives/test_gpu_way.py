@@ -40,7 +40,7 @@ def test_of_many_ranks_those_that_are_joined_in_rings_and_trees_have_buffers():
     parents = [-1, *((rank - 1) // 2 for rank in ranks[1:])]
     tree = SimpleNamespace(parents=parents, up=[None] * len(ranks), down=[None] * len(ranks))
     plan = SimpleNamespace(rings=[[3, 4, 5]], nets=[[None] * 3], trees=[tree])
-    vias = vias_of([peer(rank, f"gpu-{rank}", 1) for rank in ranks], plan, [[True] * len(ranks)] * len(ranks))
+    vias = vias_of([peer(rank, f"gpu-{rank}", 1) for rank in ranks], plan, [[False] * len(ranks)] * len(ranks))
     joined = {*enumerate(parents[1:], 1), (3, 4), (4, 5), (5, 3)}
     assert {(a, b) for a in ranks for b in ranks if vias[a][b] is Via.NET} == {
         pair for a, b in joined for pair in ((a, b), (b, a))
@@ -58,11 +58,21 @@ def test_who_disables_peer_access_on_one_rank_goes_through_the_host_on_both(sett
 
 
 @pytest.mark.parametrize(
+    ("reach", "via"),
+    [([[True] * 2] * 2, Via.MNNVL), ([[True, False], [True, True]], Via.NET), ([[False] * 2] * 2, Via.NET)],
+)
+def test_ranks_of_two_hosts_use_nvlink_if_each_maps_the_others_memory(reach, via):
+    ranks = [peer(rank, f"gpu-0{rank}", 4) for rank in range(2)]
+    assert vias_of(ranks, SimpleNamespace(), reach) == [[Via.NONE, via], [via, Via.NONE]]
+
+
+@pytest.mark.parametrize(
     ("vias", "nvlink", "blocks", "slot_bytes", "line_blocks", "full_lines"),
     [
         ([Via.DIRECT, Via.NET], True, 16, 128 << 10, 1, 0),
         ([Via.IPC, Via.SHM], False, 64, 32 << 10, 64, 0),
         ([Via.IPC], False, 128, 64 << 10, 128, 0),
+        ([Via.MNNVL], True, 128, 64 << 10, 128, 40 << 10),
         ([Via.IPC, Via.IPC], True, 128, 40 << 10, 128, (80 << 10) // 3),
         ([Via.IPC] * 7, True, 128, 16 << 10, 128, (80 << 10) // 8),
     ],

@@ -58,10 +58,15 @@ def test_a_gpus_nic_is_the_one_below_its_switch(tmp_path):
     file = tmp_path / "topology.xml"
     file.write_text(topology(2, nics=("mlx5_1", "mlx5_0")))
     environ, network = {"NCCL_TOPO_FILE": str(file)}, over_ib((0,), (1,))
-    described = [detect_node(name, 2, 2, None, QUIET, environ, bus_ids(2), network) for name in "ab"]
+    described = [
+        replace(detect_node(name, 2, 2, None, QUIET, environ, bus_ids(2), network), domains=[f"{name}/1", f"{name}/2"])
+        for name in "ab"
+    ]
     peers = peers_on(["a", "b", "a", "b"])
     plan = join_nodes(nodes_of(peers), described, peers, network.name)
     assert plan.nics == [1, 1, 0, 0]
+    assert plan.domains == ["a/1", "b/1", "a/2", "b/2"]
+    assert plan.part([3, 0]).domains == ["b/2", "a/1"]
     assert [{one.device for one in gpu if one.sends and one.receives} for gpu in plan.direct] == [{1}, {1}, {0}, {0}]
 
 

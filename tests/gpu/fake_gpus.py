@@ -42,6 +42,8 @@ COMPILER = ("c++", "-std=c++20", "-O1", "-fPIC", "-pthread")
 AT_ONCE = 2
 """Compilers that work at the same time."""
 SWITCH = "0000:ff:00.0"
+DOMAIN = f"{2 * '0000000001000000'}/7"
+"""An NVLink domain of several hosts, as NVML_FABRIC gives it (fake_cuda/fake.h)."""
 CPU = '<cpu numaid="0" affinity="3" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">'
 PCI = '<pci busid="{bus_id}" class="{kind}" link_speed="32.0 GT/s PCIe" link_width="16">'
 GPU = (

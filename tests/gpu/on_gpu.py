@@ -3,7 +3,7 @@
 (tests/collectives/oracle.py).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.gpu.fake_gpus import bus_ids
 from railgauge._native import collectives as native
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.gpu_communicator import GpuCommunicator
-from railgauge.collectives.gpu_way import KernelLaunch
+from railgauge.collectives.gpu_way import KernelLaunch, Via
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -28,11 +28,18 @@ COPIED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.SEND_RECV, Co
 
 
 def connected(
-    bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False, cores: int | None = None, **others: Any
+    bootstrap: Bootstrap,
+    hosts: int = 1,
+    *,
+    shared: bool = False,
+    cores: int | None = None,
+    domains: Sequence[str] = (),
+    **others: Any,
 ) -> GpuCommunicator:
     """One rank's end; the ranks are dealt out to so many hosts, which share no memory.
 
     `shared`: processes take turns on GPU 0, under bus ids that are invented. `cores`: as if each rank had so many.
+    `domains`: by rank its NVLink domain, in place of NVML's answer.
     """
     rank = bootstrap.rank
     log = NcclLog(rank)
@@ -43,7 +50,9 @@ def connected(
     everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=device, gpu=name))
     everybody = everybody if cores is None else [replace(peer, cpus=tuple(range(cores))) for peer in everybody]
     peers = [replace(peer, host_id=f"host-{peer.rank * hosts // len(everybody)}") for peer in everybody]
-    return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), SOCKETS, device, log, **others)
+    plan = make_plan(bootstrap, peers, None, log)
+    plan = replace(plan, domains=list(domains)) if domains else plan
+    return connect_gpus(bootstrap, peers, plan, SOCKETS, device, log, **others)
 
 
 class RegisteredMemory:
@@ -51,7 +60,8 @@ class RegisteredMemory:
 
     def __init__(self, comm: GpuCommunicator, size: int, *, symmetric: bool) -> None:
         """Operations run on them, whatever their size. Without `symmetric`, ranks have them in different windows."""
-        self.arrays = [native.GpuMemory(comm.device, size) for _ in range(2)]
+        between_hosts = Via.MNNVL in comm.vias
+        self.arrays = [native.GpuMemory(comm.device, size, comm._handle_types * between_hosts) for _ in range(2)]
         for array in self.arrays if symmetric or comm.rank % 2 == 0 else reversed(self.arrays):
             comm._open(array.pointer, size, symmetric=symmetric)
         for collective in NUMBERS:

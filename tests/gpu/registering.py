@@ -105,7 +105,7 @@ def tried(comm: GpuCommunicator, memory: DriverMemory) -> dict[str, Any]:
 
 def spans(comm: GpuCommunicator) -> Any:
     """Three pieces, registered twice."""
-    memory = MappedRange(comm.device)
+    memory = MappedRange(comm.device, handle_types=comm._handle_types or DESCRIPTOR)
     said = [tried(comm, memory) for _ in range(2)]
     memory.close()
     return said
@@ -138,10 +138,10 @@ def pool(comm: GpuCommunicator) -> Any:
     with registered(comm, first), registered(comm, first), registered(comm, second):
         right = sum_and_parts(comm, first)
     said = {"first": right, "second": tried(comm, second)}
-    left = left(before)
+    more = left(before)
     second.close()
     first.close()
-    return said | {"left": left}
+    return said | {"left": more}
 
 
 def pool_refused(comm: GpuCommunicator) -> Any:
@@ -180,7 +180,7 @@ def failing(fault: str) -> Callable[[GpuCommunicator], Any]:
     """The driver refuses something on GPU 1; the same memory can be registered when it no longer does."""
 
     def case(comm: GpuCommunicator) -> Any:
-        memory = MappedRange(comm.device)
+        memory = MappedRange(comm.device, handle_types=comm._handle_types or DESCRIPTOR)
         os.environ["FAKE_CUDA_FAULTS"] = fault
         said = tried(comm, memory)
         os.environ["FAKE_CUDA_FAULTS"] = ""
@@ -341,7 +341,7 @@ def on_processes(asked: argparse.Namespace, path: str) -> dict[int, Any]:
 
 def run(bootstrap: Bootstrap, asked: argparse.Namespace, said: dict[str, Any]) -> dict[str, Any]:
     """Its part in all cases."""
-    comm = connected(bootstrap, shared=asked.one_gpu)
+    comm = connected(bootstrap, asked.hosts, shared=asked.one_gpu)
     for collective in (Collective.ALL_REDUCE, Collective.ALL_GATHER):
         comm.choose(collective, [(1 << 60, KernelLaunch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
     for case in asked.cases:
@@ -355,6 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="+", choices=CASES)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--hosts", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=FAR_S)
     parser.add_argument("--one-gpu", action="store_true")
     parser.add_argument("--threads", action="store_true")

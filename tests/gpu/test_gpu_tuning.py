@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.gpu.fake_gpus import ROOT
 from tests.patience import HANGS_AFTER_S
 
-from railgauge.collectives.gpu_tuning import launches, line
+from railgauge.collectives.gpu_tuning import launches, line, place_of
+from railgauge.collectives.gpu_way import Via
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
@@ -30,6 +32,13 @@ def tuning_of_two(env: dict[str, str], file: Path, *flags: str) -> dict:
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize(("via", "memories"), [(Via.MNNVL, 1), (Via.NET, 4)])
+def test_gpus_of_two_hosts_that_map_each_others_memory_are_another_place(via, memories):
+    peers = [SimpleNamespace(gpu="GB200", host_id=host) for host in "aabb"]
+    place = place_of(SimpleNamespace(size=4, peers=peers, vias=[Via.NONE, Via.DIRECT, via, via]))
+    assert (place.nodes, place.memories) == (2, memories)
 
 
 def test_every_launch_is_measured_and_the_quickest_of_the_file_runs(fake_gpus, tmp_path):

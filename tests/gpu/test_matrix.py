@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment
+from tests.gpu.fake_gpus import DOMAIN
 from tests.patience import HANGS_AFTER_S
 
 ROOT = Path(__file__).parents[2]
@@ -23,11 +24,13 @@ P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
         (2, ("--registered", "symmetric"), {}, "['P2P/direct pointer']"),
         (4, ("--registered", "symmetric"), {}, "['P2P/direct pointer']"),
         (4, ("--hosts", "2"), {}, "['NET/Socket/0', 'P2P/direct pointer']"),
+        (4, ("--processes", "--hosts", "2"), {"NVML_FABRIC": DOMAIN}, "['P2P/IPC', 'P2P/MNNVL']"),
+        (2, ("--registered", "symmetric", "--hosts", "2"), {"NVML_FABRIC": DOMAIN}, "['P2P/MNNVL']"),
         (12, ("--pairs",), {}, "['P2P/direct pointer']"),
     ],
     ids=[
         *("five", "processes", "through the host", "registered", "two symmetric", "symmetric", "two hosts"),
-        "twelve in pairs",
+        *("NVLink between hosts", "registered between hosts", "twelve in pairs"),
     ],
 )
 def test_against_numpy(fake_gpus, ranks, options, settings, via):

@@ -65,7 +65,9 @@ def test_another_version_is_named():
         check(peers({}, {"version": "9"}))
 
 
-@pytest.mark.parametrize("name", ["NCCL_ALGO", "NCCL_PROTO", "NCCL_BUFFSIZE", "NCCL_MAX_NCHANNELS", "NCCL_P2P_LEVEL"])
+@pytest.mark.parametrize(
+    "name", ["NCCL_ALGO", "NCCL_PROTO", "NCCL_BUFFSIZE", "NCCL_MAX_NCHANNELS", "NCCL_P2P_LEVEL", "NCCL_MNNVL_ENABLE"]
+)
 def test_a_setting_with_which_nccl_hangs_is_named_with_both_values(name):
     ring, tree = {"settings": {name: "1"}}, {"settings": {name: "2"}}
     check(peers(ring, ring))

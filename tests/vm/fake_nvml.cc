@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libnvidia-ml.so.1 for guests: H100s at the bus ids of NVML_GPUS (space-separated, in NVML's
-// order), each with four NVLinks to the NVSwitch at NVML_SWITCH. Structures and constants are
-// those of nvml.h; a function that is missing here is "not found" to callers, as with an old
+// order), each with four NVLinks to the NVSwitch at NVML_SWITCH, and in the NVLink domain
+// NVML_FABRIC (CLUSTER/CLIQUE, the former 32 hex digits), if there is one. Structures and constants
+// are those of nvml.h; a function that is missing here is "not found" to callers, as with an old
 // driver.
 
 #include <cstdio>
@@ -15,6 +16,8 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kInvalidArgument = 2;
+constexpr int kNotSupported = 3;
+constexpr unsigned char kRegistered = 3;  // NVML_GPU_FABRIC_STATE_COMPLETED
 constexpr unsigned kLinks = 4;
 constexpr unsigned kDeviceTypeSwitch = 2;
 
@@ -22,6 +25,15 @@ struct PciInfo {
   char bus_id_legacy[16];
   unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
   char bus_id[32];
+};
+
+struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
 };
 
 std::string setting(const char* name) {
@@ -86,6 +98,18 @@ int nvmlDeviceGetUUID(void* handle, char* text, unsigned size) {
 int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
   *major = 9;
   *minor = 0;
+  return kSuccess;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* info) {
+  const std::string domain = setting("NVML_FABRIC");
+  if (domain.size() < 2 * sizeof info->cluster + 2) return kNotSupported;
+  for (std::size_t byte = 0; byte < sizeof info->cluster; ++byte)
+    info->cluster[byte] = std::stoi(domain.substr(2 * byte, 2), nullptr, 16);
+  info->status = kSuccess;
+  info->clique = std::stoi(domain.substr(2 * sizeof info->cluster + 1));
+  info->state = kRegistered;
+  info->health = 0;
   return kSuccess;
 }
 

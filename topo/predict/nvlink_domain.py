@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes of one NVLink domain (MNNVL: GB200 and GB300 NVL72), which NCCL takes for one node.
 
-`ncclMnnvlCheck` (src/mnnvl.cc, from NCCL 2.21 on): GPUs that are registered with one NVLink fabric, of one clique.
+Their GPUs are all in one domain (nccl/detect/mnnvl.py).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from railgauge.topo.facts.sources.nvml import NvmlGpu
+from railgauge.topo.nccl.detect.mnnvl import domain_of
 from railgauge.topo.predict.release import Release
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
@@ -16,17 +17,13 @@ FIRST: Release = (2, 21, 5)
 """The first release with MNNVL."""
 MOST_GPUS = 72
 """Of a domain: NVL72."""
-REGISTERED = 3  # nvmlGpuFabricState_t: completed
-NO_CLUSTER = "0"
 HOST_BIT = 32  # copies differ in bits of the GUID from here on
 
 
 def domain_nodes(gpus: tuple[NvmlGpu, ...], nodes: int, release: Release) -> int:
     """How many of `nodes` equal nodes are a domain: as many as fit and divide them evenly; 1 without a fabric."""
-    fabrics = [gpu.fabric for gpu in gpus]
-    registered = [one for one in fabrics if one and one.state == REGISTERED and (one.cluster or "").strip(NO_CLUSTER)]
-    cliques = {(one.cluster, one.clique) for one in registered}
-    if release < FIRST or not gpus or len(registered) < len(gpus) or len(cliques) > 1:
+    domains = {domain_of(gpu.fabric) for gpu in gpus}
+    if release < FIRST or len(domains) != 1 or "" in domains:
         return 1
     return max(count for count in range(1, max(1, MOST_GPUS // len(gpus)) + 1) if nodes % count == 0)
 

@@ -17,6 +17,7 @@
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
 #include "transports/native/cuda/exportable.h"
+#include "transports/native/cuda/fabric_trial.h"
 #include "transports/native/cuda/facts.h"
 #include "transports/native/cuda/mark.h"
 #include "transports/native/cuda/memory.h"
@@ -32,18 +33,32 @@ namespace {
 using gpu::Engine;
 
 gpu::Lent read_lent(const nb::bytes& bytes) {
-  gpu::Lent lent;
-  if (bytes.size() != sizeof lent)
+  gpu::LentFacts facts;
+  const std::size_t rest = bytes.size() - sizeof facts;
+  if (bytes.size() < sizeof facts || rest % sizeof(gpu::FabricPiece))
     throw Error(ErrorCode::kInvalid, "invalid description of a GPU engine's memory");
-  std::memcpy(&lent, bytes.c_str(), sizeof lent);
-  lent.bus_id[sizeof lent.bus_id - 1] = lent.shared[sizeof lent.shared - 1] = 0;
+  std::memcpy(&facts, bytes.c_str(), sizeof facts);
+  facts.bus_id[sizeof facts.bus_id - 1] = facts.shared[sizeof facts.shared - 1] = 0;
+  gpu::Lent lent{facts, std::vector<gpu::FabricPiece>(rest / sizeof(gpu::FabricPiece))};
+  if (rest) std::memcpy(lent.fabric.data(), bytes.c_str() + sizeof facts, rest);
   return lent;
 }
 
+template <class T>
+nb::bytes as_bytes(const T* data, std::size_t count) {
+  return nb::bytes(reinterpret_cast<const char*>(data), count * sizeof(T));
+}
+
+// By rank, and once what all of other hosts need besides.
 std::vector<nb::bytes> told(const std::vector<gpu::Lent>& all) {
   std::vector<nb::bytes> bytes;
-  for (const gpu::Lent& lent : all)
-    bytes.emplace_back(reinterpret_cast<const char*>(&lent), sizeof lent);
+  std::vector<gpu::FabricPiece> fabric;
+  for (const gpu::Lent& lent : all) {
+    const gpu::LentFacts facts = lent;
+    bytes.push_back(as_bytes(&facts, 1));
+    if (fabric.empty()) fabric = lent.fabric;
+  }
+  bytes.push_back(as_bytes(fabric.data(), fabric.size()));
   return bytes;
 }
 
@@ -103,12 +118,30 @@ void bind_gpu(nb::module_& m) {
   m.def(
       "why_not_exportable", &cuda::why_not_exportable, "device"_a,
       "Why a GPU can have no memory that other processes map through descriptors; empty: it can.");
+  nb::class_<cuda::FabricTrial>(m, "FabricTrial",
+                                "A little memory of a GPU, by CUDA's number, to try whether those "
+                                "of other hosts map it; UnavailableError: it has no such memory.")
+      .def(nb::new_([](int device) { return without_lock<cuda::FabricTrial>(device); }), "device"_a)
+      .def_prop_ro(
+          "handle", [](const cuda::FabricTrial& trial) { return as_bytes(&trial.handle(), 1); },
+          "For the others, while this is there.")
+      .def(
+          "why_not",
+          [](const cuda::FabricTrial& trial, const nb::bytes& handle) {
+            cuda::IpcHandle other;
+            if (handle.size() != sizeof other) throw Error(ErrorCode::kInvalid, "invalid handle");
+            std::memcpy(&other, handle.c_str(), sizeof other);
+            return trial.why_not(other);
+          },
+          "handle"_a, "Why memory of another one cannot be imported; empty: it can.");
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
-      .def(nb::new_([](int device, std::size_t size, bool exportable) {
-             return without_lock<cuda::Memory>(device, size, cuda::source(device, exportable));
-           }),
-           "device"_a, "size"_a, "exportable"_a = false,
-           "`exportable`: other processes map it through descriptors.")
+      .def(
+          nb::new_([](int device, std::size_t size, int handle_types) {
+            return without_lock<cuda::Memory>(device, size, cuda::source(device, handle_types));
+          }),
+          "device"_a, "size"_a, "handle_types"_a = 0,
+          "`handle_types`: those by which others map it (CU_MEM_HANDLE_TYPE_*, together); 0: it is "
+          "cudaMalloc's.")
       .def_prop_ro("pointer", &cuda::Memory::pointer)
       .def(
           "write",
@@ -143,21 +176,22 @@ void bind_gpu(nb::module_& m) {
       .def(
           nb::new_([](int device, int rank, const std::vector<int>& via,
                       std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s,
-                      const std::vector<int>& numbers, bool exportable) {
+                      const std::vector<int>& numbers, int handle_types) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
             return without_lock<Engine>(device, rank,
                                         gpu::Layout{blocks, slot_bytes, line_blocks, full_lines},
-                                        read, timeout_s, numbers, exportable);
+                                        read, timeout_s, numbers, handle_types);
           }),
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
-          "numbers"_a = std::vector<int>(), "exportable"_a = false,
+          "numbers"_a = std::vector<int>(), "handle_types"_a = 0,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its "
-          "number in errors. `exportable`: of such memory are its staging buffers.")
+          "number in errors. `handle_types`: of memory for these are its staging buffers.")
       .def(
           "lend", [](Engine& engine) { return told(engine.lend()); },
-          "What each rank needs to write into its staging buffer here, by rank.")
+          "What each rank needs to write into its staging buffer here, by rank; one more: what "
+          "those of other hosts need besides, behind theirs.")
       .def_prop_ro("processors", &Engine::processors)
       .def(
           "connect",
@@ -177,7 +211,7 @@ void bind_gpu(nb::module_& m) {
             return told(engine.registered_memory().lend(reinterpret_cast<const std::byte*>(pointer),
                                                         bytes));
           },
-          "pointer"_a, "bytes"_a, "What each rank needs to open this GPU's memory, by rank.")
+          "pointer"_a, "bytes"_a, "What each rank needs to open this GPU's memory, as in `lend`.")
       .def(
           "withdraw_memory", [](Engine& engine) { engine.registered_memory().withdraw(); },
           "In place of open_memory, where a rank could not lend its memory.")

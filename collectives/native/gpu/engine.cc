@@ -41,7 +41,7 @@ Operation as_moved(Operation operation) {
 }  // namespace
 
 Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via,
-               double timeout_s, std::vector<int> numbers, bool exportable)
+               double timeout_s, std::vector<int> numbers, int handle_types)
     : device_(device),
       rank_(rank),
       numbers_(std::move(numbers)),
@@ -58,7 +58,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       turns_(gpu_.context()),
       before_aside_(gpu_.context(), false),
       peers_(device, rank, via, timeout_s, [this] { check(); }),
-      buffers_(device, peers_, layout, via, exportable),
+      buffers_(device, peers_, layout, via, handle_types),
       registered_memory_(device, peers_, via, rank),
       choices_(layout, via, registered_memory_),
       traffic_(rank, static_cast<int>(via.size())) {

@@ -32,9 +32,9 @@ class Engine {
  public:
   // `device` by CUDA's number; `via` says how each rank is reached. Error (kSystem): no driver, no
   // such device, not enough memory. `numbers`: by rank, its number in errors; without them its own.
-  // `exportable`: of such memory are its staging buffers (cuda/exportable.h).
+  // `handle_types`: of such memory are its staging buffers (cuda/exportable.h).
   Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s,
-         std::vector<int> numbers = {}, bool exportable = false);
+         std::vector<int> numbers = {}, int handle_types = 0);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -26,6 +26,15 @@ constexpr const char* kWhatToExport =
 constexpr const char* kWhatPoolsTake =
     ": the pool of this memory (cudaMallocAsync) cannot be exported: it was made without "
     "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR";
+constexpr const char* kWhatOtherHostsTake =
+    ": GPUs of other hosts (P2P/MNNVL) cannot map this memory: it takes memory of cuMemCreate with "
+    "CU_MEM_HANDLE_TYPE_FABRIC in its requestedHandleTypes (`allocate` makes it; "
+    "NCCL_MNNVL_ENABLE=0 uses the network)";
+
+bool all_exported(const std::vector<cuda::MappedPiece>& pieces, int as) {
+  return std::ranges::all_of(
+      pieces, [&](const cuda::MappedPiece& piece) { return piece.memory.can_be_exported(as); });
+}
 
 }  // namespace
 
@@ -52,19 +61,29 @@ std::vector<Lent> PeerMemory::lend(cuda::Pointer pointer, std::size_t bytes,
   cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, gpu_.device()),
               "asking a GPU for its bus id");
   answers_.reset();
-  if (std::ranges::count(via_, Via::kIpc)) {
+  if (has(Via::kMnnvl) &&
+      (backing.pieces.empty() || !all_exported(backing.pieces, cuda::kAsFabricHandle))) {
+    throw Error(ErrorCode::kSystem, what + kWhatOtherHostsTake);
+  }
+  if (has(Via::kIpc)) {
     if (backing.pieces.empty()) {
       cuda_.check(cuda_.ipc_export(&lent.handle, backing.begin), what + kWhatIpcTakes);
-    } else if (!std::ranges::all_of(backing.pieces, [](const cuda::MappedPiece& piece) {
-                 return piece.memory.can_be_exported();
-               })) {
+    } else if (!all_exported(backing.pieces, cuda::kAsDescriptor)) {
       throw Error(ErrorCode::kSystem, what + (of_pool ? kWhatPoolsTake : kWhatToExport));
     }
     if (of_pool) lent.handle = cuda::exported_pointer(backing.begin, what);
     lent.answers = answers_.emplace().address();
   }
+  std::vector<Lent> all(via_.size(), lent);
+  if (has(Via::kMnnvl)) {
+    for (const cuda::MappedPiece& piece : backing.pieces)
+      lent.fabric.push_back({piece.memory.fabric_handle(), piece.bytes});
+    for (std::size_t rank = 0; rank < via_.size(); ++rank) {
+      if (via_[rank] == Via::kMnnvl) all[rank].fabric = lent.fabric;
+    }
+  }
   lending_ = std::move(backing.pieces);
-  return std::vector<Lent>(via_.size(), lent);
+  return all;
 }
 
 std::vector<Reached> PeerMemory::open(const std::vector<Lent>& lent) {
@@ -76,8 +95,10 @@ std::vector<Reached> PeerMemory::open(const std::vector<Lent>& lent) {
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
     if (!in_gpu(via_[rank])) continue;
     const std::string whom = named(rank, lent[rank]);
-    reached[rank] = via_[rank] == Via::kIpc ? imported(lent[rank], std::move(pieces[rank]), whom)
-                                            : allowed(lent[rank], whom);
+    if (via_[rank] == Via::kMnnvl) pieces[rank] = of_fabric(lent[rank], whom);
+    reached[rank] = via_[rank] == Via::kDirect
+                        ? allowed(lent[rank], whom)
+                        : imported(lent[rank], std::move(pieces[rank]), whom);
     reached[rank].begin += lent[rank].at;
   }
   return reached;
@@ -87,6 +108,8 @@ void PeerMemory::withdraw() {
   lending_.clear();
   answers_.reset();
 }
+
+bool PeerMemory::has(Via via) const { return std::ranges::count(via_, via) > 0; }
 
 std::string PeerMemory::named(int rank, const Lent& lent) const {
   return "the GPU of rank " + std::to_string(rank) + " (" + lent.bus_id + ")";
@@ -104,6 +127,16 @@ std::vector<std::vector<cuda::MappedPiece>> PeerMemory::exchanged(const std::vec
         PieceOwner{named(rank, lent[rank]), lent[rank].answers, lent[rank].kind, lent[rank].pieces};
   }
   return PieceExchange(*answers, rank_, std::move(owners), timeout_s_, look_up_).run(lending);
+}
+
+std::vector<cuda::MappedPiece> PeerMemory::of_fabric(const Lent& lent,
+                                                     const std::string& whom) const {
+  if (lent.fabric.empty()) throw Error(ErrorCode::kMismatch, whom + " lent no memory");
+  std::vector<cuda::MappedPiece> pieces;
+  for (const FabricPiece& piece : lent.fabric)
+    pieces.push_back(
+        {cuda::Shareable::imported(piece.handle, "mapping memory of " + whom), piece.bytes});
+  return pieces;
 }
 
 Reached PeerMemory::imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,

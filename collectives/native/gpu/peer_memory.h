@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the peers' GPUs, as this GPU maps it. What cudaMalloc made goes between processes by
 // CUDA IPC, memory of cuMemMap by a file descriptor for each of its pieces, and memory of a pool by
-// one of the pool.
+// one of the pool. Between hosts of one NVLink domain memory of cuMemMap goes, by a fabric handle
+// for each of its pieces.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +27,22 @@ enum class Via : int {
   kIpc,     // the same, mapped from another process
   kShm,     // memory of the host that both GPUs map
   kNet,     // a staging buffer at each end, and proxies between them
+  kMnnvl,   // memory of the peer's GPU, mapped from another host of one NVLink domain
 };
-inline constexpr int kVias = 5;
+inline constexpr int kVias = 6;
 
-inline bool in_gpu(Via via) { return via == Via::kDirect || via == Via::kIpc; }
+inline bool in_gpu(Via via) {
+  return via == Via::kDirect || via == Via::kIpc || via == Via::kMnnvl;
+}
 
-// Memory as its owner describes it to a peer.
-struct Lent {
+// A piece of memory as another host imports it.
+struct FabricPiece {
+  cuda::IpcHandle handle;  // a CUmemFabricHandle
+  std::size_t bytes;
+};
+
+// What a peer needs to know of any memory.
+struct LentFacts {
   std::int64_t process;
   char bus_id[16];
   std::size_t at;             // offset from the start of the following
@@ -43,6 +53,11 @@ struct Lent {
   std::uint32_t pieces;       // 0: of cudaMalloc
   cuda::ShareableKind kind;   // of the pieces
   FdSocket::Address answers;  // for kIpc: where the owner takes descriptors
+};
+
+// Memory as its owner describes it to a peer.
+struct Lent : LentFacts {
+  std::vector<FabricPiece> fabric;  // for kMnnvl; the same to all peers
 };
 
 // A peer's memory as this GPU reaches it, for as long as this lives.
@@ -77,8 +92,10 @@ class PeerMemory {
     std::weak_ptr<const void> mapped;
   };
 
+  bool has(Via via) const;
   std::string named(int rank, const Lent& lent) const;
   std::vector<std::vector<cuda::MappedPiece>> exchanged(const std::vector<Lent>& lent);
+  std::vector<cuda::MappedPiece> of_fabric(const Lent& lent, const std::string& whom) const;
   Reached imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,
                    const std::string& whom);
   // Memory that is opened once, however often parts of it are used.

@@ -17,7 +17,7 @@ bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 }  // namespace
 
 StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layout,
-                               std::vector<Via> via, bool exportable)
+                               std::vector<Via> via, int handle_types)
     : device_(device),
       gpu_(device),
       peers_(peers),
@@ -38,7 +38,7 @@ StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layo
     has_net |= via_[rank] == Via::kNet;
   }
   if (in_this_gpu) {
-    here_.emplace(device, in_this_gpu, cuda::source(device, exportable));
+    here_.emplace(device, in_this_gpu, cuda::source(device, handle_types));
     here_->set(0, in_this_gpu);
   }
   char *shared = nullptr, *leaving = nullptr;

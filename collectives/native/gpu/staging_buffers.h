@@ -20,10 +20,10 @@ namespace railgauge::gpu {
 class StagingBuffers {
  public:
   // Makes the staging buffers for data from each rank, on a GPU by CUDA's number; `peers` gives
-  // access to the others', and outlives it. `exportable`: of that memory of the GPU. Error
-  // (kSystem): not enough memory.
+  // access to the others', and outlives it. `handle_types`: of memory of the GPU for such handles
+  // (cuda/exportable.h). Error (kSystem): not enough memory.
   StagingBuffers(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via,
-                 bool exportable);
+                 int handle_types);
 
   // What each peer needs to write into its staging buffer here, by rank.
   std::vector<Lent> lend();

@@ -196,11 +196,27 @@ def why_not_exportable(device: int) -> str:
     Why a GPU can have no memory that other processes map through descriptors; empty: it can.
     """
 
+class FabricTrial:
+    """
+    A little memory of a GPU, by CUDA's number, to try whether those of other hosts map it; UnavailableError: it has no such memory.
+    """
+
+    def __init__(self, device: int) -> None: ...
+
+    @property
+    def handle(self) -> bytes:
+        """For the others, while this is there."""
+
+    def why_not(self, handle: bytes) -> str:
+        """Why memory of another one cannot be imported; empty: it can."""
+
 class GpuMemory:
     """Memory of one GPU."""
 
-    def __init__(self, device: int, size: int, exportable: bool = False) -> None:
-        """`exportable`: other processes map it through descriptors."""
+    def __init__(self, device: int, size: int, handle_types: int = 0) -> None:
+        """
+        `handle_types`: those by which others map it (CU_MEM_HANDLE_TYPE_*, together); 0: it is cudaMalloc's.
+        """
 
     @property
     def pointer(self) -> int: ...
@@ -226,13 +242,15 @@ class GpuMark:
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
-    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = [], exportable: bool = False) -> None:
+    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = [], handle_types: int = 0) -> None:
         """
-        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors. `exportable`: of such memory are its staging buffers.
+        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors. `handle_types`: of memory for these are its staging buffers.
         """
 
     def lend(self) -> list[bytes]:
-        """What each rank needs to write into its staging buffer here, by rank."""
+        """
+        What each rank needs to write into its staging buffer here, by rank; one more: what those of other hosts need besides, behind theirs.
+        """
 
     @property
     def processors(self) -> int: ...
@@ -245,7 +263,7 @@ class GpuEngine:
         """Whether memory can be registered: all GPUs map each other's."""
 
     def lend_memory(self, pointer: int, bytes: int) -> list[bytes]:
-        """What each rank needs to open this GPU's memory, by rank."""
+        """What each rank needs to open this GPU's memory, as in `lend`."""
 
     def withdraw_memory(self) -> None:
         """In place of open_memory, where a rank could not lend its memory."""

@@ -36,6 +36,7 @@ const std::map<Result, const char*> kNames = {
     {709, "CONTEXT_IS_DESTROYED"},
     {kAlreadyRegistered, "HOST_MEMORY_ALREADY_REGISTERED"},
     {kNotRegistered, "HOST_MEMORY_NOT_REGISTERED"},
+    {kNotPermitted, "NOT_PERMITTED"},
     {kNotSupported, "NOT_SUPPORTED"},
     {kCaptureUnsupported, "STREAM_CAPTURE_UNSUPPORTED"},
     {kCaptureMerge, "STREAM_CAPTURE_MERGE"},

@@ -4,13 +4,15 @@
 //
 // The environment says what there is:
 //   NVML_GPUS             bus ids, separated by spaces; a fake NVML has the same (tests/vm)
+//   NVML_FABRIC           the NVLink domain of all of them, likewise; without it none
 //   CUDA_VISIBLE_DEVICES  as CUDA reads it
 //   FAKE_CUDA_BYTES       the memory of each GPU
 //   FAKE_CUDA_FAULTS      separated by spaces: FUNCTION=RESULT, or FUNCTION@GPU=RESULT where that
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
 //                         never end; launch:push=hang: those of that name; launch:push=late: all
 //                         of them but the first; cuMemcpyDtoH_v2=corrupt, launch:copy=corrupt: a
-//                         byte of what it copies is another
+//                         byte of what it copies is another; cuMemCreate:fabric=800 and the same
+//                         of export and import: what has fabric handles alone
 //   FAKE_CUDA_PROCESSORS  how many each GPU has, separated by spaces; 16
 //   FAKE_CUDA_LAUNCHES    a file that gets a line of each launch: GPU, kernel, blocks,
 //                         how much was on the stream
@@ -27,10 +29,10 @@ namespace railgauge::cuda {
 inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidDevice = 101,
                         kInvalidContext = 201, kPeerUnsupported = 217, kInvalidHandle = 400,
                         kNotFound = 500, kNotReady = 600, kPeerAlreadyEnabled = 704,
-                        kAlreadyRegistered = 712, kNotRegistered = 713, kNotSupported = 801,
-                        kCaptureUnsupported = 900, kCaptureMerge = 902, kCaptureUnmatched = 903,
-                        kCaptureUnjoined = 904, kCaptureIsolation = 905, kCaptureImplicit = 906,
-                        kCapturedEvent = 907;
+                        kAlreadyRegistered = 712, kNotRegistered = 713, kNotPermitted = 800,
+                        kNotSupported = 801, kCaptureUnsupported = 900, kCaptureMerge = 902,
+                        kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
+                        kCaptureImplicit = 906, kCapturedEvent = 907;
 inline constexpr Result kHang = -1, kCorrupt = -2, kLate = -3;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;

@@ -30,6 +30,12 @@ Mappings::iterator mapping_at(Pointer pointer);
 int take_file(Context context, std::size_t size);
 void give_back(Context context, int file, std::size_t size);
 
+// Of memory with fabric handles, which take an NVLink domain, NVML_FABRIC: whether a GPU has it, a
+// handle of a file, and the file of one.
+Result fabric_allowed(Device device);
+Result export_to_fabric(void* handle, int file);
+Result import_from_fabric(const void* handle, int* file);
+
 inline void* address(Pointer pointer) { return reinterpret_cast<void*>(pointer); }
 
 }  // namespace railgauge::cuda

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kGranularity = 64 << 10;  // 2 MiB on a GPU
 constexpr int kDescriptor = 1;                  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+constexpr int kFabric = 8;                      // CU_MEM_HANDLE_TYPE_FABRIC
 constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;  // reserved addresses
 
 // An allocation, or an imported one.
@@ -67,6 +68,9 @@ Result cuMemCreate(MemoryHandle* handle, std::size_t size, const MemoryPropertie
   RAILGAUGE_FAULT(properties->location.id);
   const Context context = context_of(properties->location.id);
   if (!context || !size || size % kGranularity) return kInvalidValue;
+  if (properties->handle_types & kFabric) {
+    if (const Result told = fabric_allowed(properties->location.id)) return told;
+  }
   const std::lock_guard lock(mutex);
   const int file = take_file(context, size);
   if (file < 0) return kOutOfMemory;
@@ -106,7 +110,8 @@ Result cuMemExportToShareableHandle(void* exported, MemoryHandle handle, int typ
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   const Physical& physical = allocations.at(handle);
-  if (type != kDescriptor || !(physical.properties.handle_types & type)) return kInvalidValue;
+  if (!(physical.properties.handle_types & type)) return kInvalidValue;
+  if (type == kFabric) return export_to_fabric(exported, physical.file);
   *static_cast<int*>(exported) = fcntl(physical.file, F_DUPFD_CLOEXEC, 0);
   return kSuccess;
 }
@@ -114,9 +119,14 @@ Result cuMemExportToShareableHandle(void* exported, MemoryHandle handle, int typ
 Result cuMemImportFromShareableHandle(MemoryHandle* handle, void* exported, int type) {
   RAILGAUGE_FAULT();
   struct stat status;
-  const int given = static_cast<int>(reinterpret_cast<std::intptr_t>(exported));
-  if (type != kDescriptor || fstat(given, &status)) return kInvalidValue;
-  const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);
+  int file = -1;
+  if (type == kFabric) {
+    if (const Result told = import_from_fabric(exported, &file)) return told;
+  } else {
+    const int given = static_cast<int>(reinterpret_cast<std::intptr_t>(exported));
+    file = fcntl(given, F_DUPFD_CLOEXEC, 0);
+  }
+  if (file < 0 || fstat(file, &status)) return kInvalidValue;
   const std::lock_guard lock(mutex);
   *handle = keep({file, static_cast<std::size_t>(status.st_size), {}, nullptr, 1});
   allocations[*handle].properties.handle_types = type;

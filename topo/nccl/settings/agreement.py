@@ -27,6 +27,7 @@ ON_ALL_RANKS = {
     "NCCL_MAX_NRINGS": HOW_MANY_CHANNELS,
     "NCCL_NET": WHICH_TRANSPORT,
     "NCCL_IB_DISABLE": WHICH_TRANSPORT,
+    "NCCL_MNNVL_ENABLE": WHICH_TRANSPORT,
 }
 """NCCL hangs or fails where these differ between any two ranks."""
 ON_ONE_HOST = {

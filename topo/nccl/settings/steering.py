@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings import levels
 from railgauge.topo.nccl.settings.levels import BY_NAME, Levels, is_ignored, read_levels
+from railgauge.topo.nccl.settings.mnnvl import OFF, read_mnnvl
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.values.near import did_you_mean
 
@@ -71,7 +72,7 @@ def read_steering(settings: Mapping[str, str]) -> Steering:
         nvls=parameter(settings, "NCCL_NVLS_ENABLE", 1) != 0,
         collnet=parameter(settings, "NCCL_COLLNET_ENABLE", 0) == 1,
         pat=parameter(settings, "NCCL_PAT_ENABLE", PAT_IF_ALONE),
-        mnnvl=parameter(settings, "NCCL_MNNVL_ENABLE", 1) != 0,
+        mnnvl=read_mnnvl(settings).mode != OFF,
         zero_cta=_zero_cta(settings.get("NCCL_CTA_POLICY", "")),
         copied_from=parameter(settings, "NCCL_SYM_CE_THRESHOLD", COPIED_FROM),
     )

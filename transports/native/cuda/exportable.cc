@@ -20,7 +20,7 @@ std::string why_not_exportable(int device) {
     if (!gpu.attribute(kVirtualMemory) || !gpu.attribute(kDescriptors))
       return "the GPU or its driver does not support it";
     const Current current(gpu.context());
-    created(gpu, 1, "taking memory").memory.exported();
+    created(gpu, 1, kAsDescriptor, "taking memory").memory.exported();
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -30,13 +30,13 @@ std::string why_not_exportable(int device) {
 Pointer Exportable::take(std::size_t size, const std::string& gpu) {
   const std::string what = "taking " + std::to_string(size) + " bytes of " + gpu;
   std::vector<MappedPiece> pieces;
-  pieces.push_back(created(gpu_, size, what));
+  pieces.push_back(created(gpu_, size, handle_types_, what));
   range_.emplace(gpu_, pieces, what);
   return range_->pointer();
 }
 
-std::unique_ptr<Source> source(int device, bool exportable) {
-  if (exportable) return std::make_unique<Exportable>(device);
+std::unique_ptr<Source> source(int device, int handle_types) {
+  if (handle_types) return std::make_unique<Exportable>(device, handle_types);
   return std::make_unique<Source>();
 }
 

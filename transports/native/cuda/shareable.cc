@@ -34,6 +34,14 @@ Shareable Shareable::imported(ShareableKind kind, const Fd& exported, const std:
   return Shareable(kind, handle, true);
 }
 
+Shareable Shareable::imported(const IpcHandle& fabric, const std::string& what) {
+  const Driver& cuda = Driver::get();
+  IpcHandle given = fabric;  // CUDA takes it as one that may change
+  MemoryHandle handle = 0;
+  cuda.check(cuda.memory_import(&handle, &given, kAsFabricHandle), what + kWhatFabricTakes);
+  return Shareable(handle);
+}
+
 Shareable::Shareable(Shareable&& other) noexcept
     : kind_(other.kind_), handle_(other.handle_), held_(std::exchange(other.held_, false)) {}
 
@@ -43,15 +51,15 @@ Shareable::~Shareable() {
   kind_ == ShareableKind::kPool ? cuda.pool_destroy(handle_) : cuda.memory_release(handle_);
 }
 
-bool Shareable::can_be_exported() const {
+bool Shareable::can_be_exported(int as) const {
   if (kind_ == ShareableKind::kPool) {  // the driver does not say
+    if (as != kAsDescriptor) return false;
     int descriptor = -1;
     const bool can = !Driver::get().pool_export(&descriptor, handle_, kAsDescriptor, 0);
     return Fd(descriptor).open() && can;
   }
   MemoryProperties properties{};
-  return !Driver::get().memory_properties(&properties, handle_) &&
-         (properties.handle_types & kAsDescriptor);
+  return !Driver::get().memory_properties(&properties, handle_) && (properties.handle_types & as);
 }
 
 Fd Shareable::exported() const {
@@ -62,6 +70,14 @@ Fd Shareable::exported() const {
                  : cuda.memory_export(&descriptor, handle_, kAsDescriptor, 0),
              "exporting memory of a GPU");
   return Fd(descriptor);
+}
+
+IpcHandle Shareable::fabric_handle() const {
+  const Driver& cuda = Driver::get();
+  IpcHandle exported{};
+  cuda.check(cuda.memory_export(&exported, handle_, kAsFabricHandle, 0),
+             std::string("exporting memory of a GPU") + kWhatFabricTakes);
+  return exported;
 }
 
 MemoryAccess access_of(Device device) { return {{kOnDevice, device}, kReadWrite}; }

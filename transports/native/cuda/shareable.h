@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can go to another process as a file descriptor: an allocation of cuMemCreate, or a whole
-// pool of cudaMallocAsync.
+// pool of cudaMallocAsync. An allocation can go to another host of its NVLink domain, too.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,12 @@
 
 namespace railgauge::cuda {
 
-inline constexpr int kAsDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+inline constexpr int kAsDescriptor = 1;    // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+inline constexpr int kAsFabricHandle = 8;  // CU_MEM_HANDLE_TYPE_FABRIC
+// Behind a step in messages.
+inline constexpr const char* kWhatFabricTakes =
+    " for NVLink between hosts (an IMEX channel in /dev/nvidia-caps-imex-channels, nvidia-imex "
+    "READY on both hosts; NCCL_MNNVL_ENABLE=0 uses the network)";
 
 enum class ShareableKind : std::uint32_t { kAllocation, kPool };
 
@@ -26,16 +31,21 @@ class Shareable {
   static std::optional<Shareable> of(Pointer pointer);
   // Another process's. Error (kSystem): it cannot be imported.
   static Shareable imported(ShareableKind kind, const Fd& exported, const std::string& what);
+  // Another host's allocation, by its CUmemFabricHandle, which is as long as an IpcHandle. Error
+  // likewise.
+  static Shareable imported(const IpcHandle& fabric, const std::string& what);
   Shareable(Shareable&& other) noexcept;
   Shareable& operator=(Shareable&&) = delete;
   ~Shareable();
 
   ShareableKind kind() const { return kind_; }
   MemoryHandle handle() const { return handle_; }
-  // Whether it was made to be exported as a descriptor.
-  bool can_be_exported() const;
+  // Whether it was made to be exported as a descriptor, or as a fabric handle.
+  bool can_be_exported(int as = kAsDescriptor) const;
   // A descriptor of it; Error (kSystem).
   Fd exported() const;
+  // A handle for other hosts, for as long as it lives here or there; Error (kSystem).
+  IpcHandle fabric_handle() const;
 
  private:
   Shareable(ShareableKind kind, MemoryHandle handle, bool held)

@@ -19,11 +19,11 @@ constexpr double kUnmapPatience = 60;
 
 }  // namespace
 
-MappedPiece created(const Gpu& gpu, std::size_t bytes, const std::string& what) {
+MappedPiece created(const Gpu& gpu, std::size_t bytes, int handle_types, const std::string& what) {
   const Driver& cuda = Driver::get();
   MemoryProperties properties{};
   properties.type = kPinned;
-  properties.handle_types = kAsDescriptor;
+  properties.handle_types = handle_types;
   properties.location = access_of(gpu.device()).location;
   properties.gpu_direct_rdma = gpu.attribute(kRdmaOfVirtualMemory) != 0;
   std::size_t unit = 0;

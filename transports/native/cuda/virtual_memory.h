@@ -20,9 +20,9 @@ struct MappedPiece {
   std::size_t bytes;
 };
 
-// A new one of at least so many bytes of a GPU, which other processes can map. Error (kSystem): the
-// driver or the GPU has no such memory, or not so much.
-MappedPiece created(const Gpu& gpu, std::size_t bytes, const std::string& what);
+// A new one of at least so many bytes of a GPU, which other processes can map by one of these types
+// of handles. Error (kSystem): the driver or the GPU has no such memory, or not so much.
+MappedPiece created(const Gpu& gpu, std::size_t bytes, int handle_types, const std::string& what);
 
 // Memory of this process that holds an array: of cudaMalloc, or what can go to other processes, in
 // pieces; of a pool it is one.
