@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.nvls import OFF
 from railgauge.transports.connect import End
 from railgauge.transports.interface import usable_interfaces
 from railgauge.transports.nccl_log import NcclLog
@@ -39,6 +40,8 @@ def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
     for rank, why in enumerate(comm.not_by_nvlink):
         if why:
             log.info("INIT", f"{comm.rank} -> {rank} not via P2P/MNNVL: {why}", also="P2P")
+    if comm.why_no_nvls not in ("", OFF):
+        log.info("INIT", f"RAILGAUGE_MULTICAST=1 has no effect: {comm.why_no_nvls}", also="NVLS")
     for end in comm.ends:
         peer = comm.peers[end.peer]
         shown = "[send] via" if end.via.startswith(NET) else "via"

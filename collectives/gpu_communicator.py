@@ -34,6 +34,7 @@ from railgauge.collectives.gpu_way import (
     vias_of,
 )
 from railgauge.collectives.gpu_work import GpuWork
+from railgauge.collectives.nvls import why_none
 from railgauge.collectives.operation import NUMBERS, REDUCING, WHOLE
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.subgroups import Part, Subgroups
@@ -63,7 +64,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     the previous one has ended. They can be captured into CUDA graphs, whose replays are in that order too. If a rank
     does not take part within the timeout, the kernels that wait for it end; the next call, or `synchronize`, then
     raises PeerLostError. Results of an operation are the same bits on all ranks and from run to run: inputs are reduced
-    in the order of the ranks, on rings in the ring's.
+    in the order of the ranks, on rings in the ring's, by NVSwitches (RAILGAUGE_MULTICAST) in theirs.
     """
 
     def __init__(
@@ -111,12 +112,13 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
             self._reach = find_reach(group, peers, plan.domains, environ, device)
         vias = vias_of(peers, plan, self._reach.maps)
         self.vias = vias[self.rank]
-        self._handle_types = self._reach.handle_types(self.vias)
+        self.why_no_nvls = why_none(self._reach.no_nvls, vias)
+        self._handle_types = self._reach.handle_types(self.vias, nvls=not self.why_no_nvls)
         layout = Layout.of(vias, nvlink=plan.nvlink, limits=self._blocks)
 
         def make() -> tuple[native.GpuEngine, list[bytes]]:
             shape = [int(via) for via in self.vias], layout.numbers, self._job.timeout_s, list(group.members)
-            engine = native.GpuEngine(device, self.rank, *shape, self._handle_types)
+            engine = native.GpuEngine(device, self.rank, *shape, self._handle_types, not self.why_no_nvls)
             return engine, engine.lend()
 
         kind = listed(int, listed(*[bytes] * (self.size + 1))) | None
@@ -299,12 +301,7 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
         allowed = (way for way in self._allowed[collective] if self._engine.can(number, count, int(dtype), way))
         return next(allowed, DUE)
 
-    def _together(self, make: Callable[[], T]) -> T:
-        """The result of `make`, once it succeeded on all ranks; else all raise, naming the rank that failed."""
-        return self._agree(make, lambda _made: None, None)[0]
-
     def _agree(self, make: Callable[[], T], tell: Callable[[T], Any], kind: Any) -> tuple[T, list[Any]]:
-        """The same, and what all ranks say about theirs, which is of a kind that may be None."""
         made: T | None = None
         error: Error | None = None
         try:
@@ -313,8 +310,11 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
             error = caught
         own = [str(error), None] if error else [None, tell(made)]  # type: ignore[arg-type]
         everybody = self._group.all_gather(own, tuple[str | None, kind])
-        if problems := [f"rank {rank}: {text}" for rank, (text, _) in enumerate(everybody) if text is not None]:
-            raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
+        try:
+            if problems := [f"rank {rank}: {text}" for rank, (text, _) in enumerate(everybody) if text is not None]:
+                raise UnavailableError("; ".join(problems)) from error
+        finally:
+            del error  # it holds this frame, and so the memory of its callers
         return made, [told for _, told in everybody]  # type: ignore[return-value]
 
     def _making(self, find: Callable[[], Part | None], async_op: bool, max_ctas: int | None) -> Any:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from railgauge._native import collectives as native
 from railgauge.collectives.gpu_way import Via
 from railgauge.collectives.nvlink_between_hosts import SETTING, NvlinkBetweenHosts
+from railgauge.collectives.nvls import why_no_nvls
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.nccl.settings.mnnvl import REQUIRED, read_mnnvl
 from railgauge.topo.nccl.settings.parameter import parameter
@@ -29,17 +30,22 @@ class GpuReach(NamedTuple):
     through descriptors."""
     not_by_nvlink: list[str]
     """By rank of another host why NVLink does not connect it with this one; empty: it does, or nobody expects it."""
+    no_nvls: list[str]
+    """By rank why it has no sums by NVSwitches; empty: it has."""
 
     def part(self, ranks: Sequence[int]) -> "GpuReach":
         """Of some ranks, in this order."""
         maps = [[self.maps[a][b] for b in ranks] for a in ranks]
-        return self._replace(maps=maps, not_by_nvlink=[self.not_by_nvlink[rank] for rank in ranks])
+        not_by_nvlink, no_nvls = ([of[rank] for rank in ranks] for of in (self.not_by_nvlink, self.no_nvls))
+        return self._replace(maps=maps, not_by_nvlink=not_by_nvlink, no_nvls=no_nvls)
 
-    def handle_types(self, vias: Sequence[Via]) -> int:
-        """The handles that memory needs which this rank lends over these paths; 0: none, it is cudaMalloc's."""
+    def handle_types(self, vias: Sequence[Via], *, nvls: bool) -> int:
+        """The handles that memory needs which this rank lends over these paths, or that NVSwitches add up; 0: none, it
+        is cudaMalloc's.
+        """
         if Via.MNNVL in vias:
             return DESCRIPTOR | FABRIC
-        return DESCRIPTOR if Via.IPC in vias and not self.not_exportable else 0
+        return DESCRIPTOR if (nvls or Via.IPC in vias) and not self.not_exportable else 0
 
 
 def find_reach(
@@ -60,7 +66,9 @@ def find_reach(
         and native.gpus_reach(own.bus_id or "", one.bus_id or "")
         for one in peers
     ]
-    maps = [list(row) for row in group.all_gather(here, listed(*[bool] * len(peers)))]
+    no_nvls = why_no_nvls(settings, device, not_exportable)
+    told = group.all_gather([here, no_nvls], listed(listed(*[bool] * len(peers)), str))
+    maps = [list(row) for row, _ in told]
     nvlink = NvlinkBetweenHosts(group, peers, domains, device, not_exportable)
     required = read_mnnvl(own.settings).mode == REQUIRED
     for (a, one), (b, other) in itertools.permutations(enumerate(peers), 2) if required or nvlink.is_tried else ():
@@ -71,7 +79,7 @@ def find_reach(
         if why_not and required:
             raise UnavailableError(f"{SETTING}=1: no NVLink between ranks {one.rank} and {other.rank}: {why_not}")
     remarks = [nvlink.remark(rank) if one.host_id != own.host_id else "" for rank, one in enumerate(peers)]
-    return GpuReach(maps, not_exportable, remarks)
+    return GpuReach(maps, not_exportable, remarks, [why for _, why in told])
 
 
 def _why_not_exportable(settings: Mapping[str, str], device: int) -> str:

@@ -28,6 +28,8 @@ class GpuRegistration(ABC):
     _group: Group
     _engine: native.GpuEngine
     _handle_types: int
+    why_no_nvls: str
+    """Empty: symmetric memory has a multicast address."""
 
     def register(self, array: Any) -> Registered:
         """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
@@ -46,7 +48,8 @@ class GpuRegistration(ABC):
         """Allocate memory that all ranks map; called by all ranks together, with one shape.
 
         Raises:
-            UnavailableError: on any rank, there is too little memory.
+            UnavailableError: on any rank, there is too little memory, or no multicast address of it where
+                RAILGAUGE_MULTICAST=1 asks for one.
             MismatchError: ranks ask for different sizes.
             RunError: a rank was lost meanwhile.
         """
@@ -59,7 +62,7 @@ class GpuRegistration(ABC):
         """Memory that stays registered until this rank's part ends; all ranks take the same sizes in one order.
 
         Raises:
-            UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
+            UnavailableError: as of `allocate`. RunError: a rank was lost meanwhile.
         """
         memory = self._together(lambda: native.GpuMemory(self.device, size, self._handle_types))
         self._open(memory.pointer, size, symmetric=symmetric)
@@ -80,6 +83,8 @@ class GpuRegistration(ABC):
             theirs = self._exchange(size, lent, symmetric=symmetric)
             open_memory = functools.partial(self._engine.open_memory, pointer, size, symmetric, theirs)
             self._together(lambda: opened.append(self.running(open_memory)))
+            if symmetric and not self.why_no_nvls:
+                self._share_address(opened[0])
         except (UnavailableError, MismatchError):
             self._engine.withdraw_memory()
             for registration in opened:  # the numbers of later ones are the same on all ranks
@@ -95,6 +100,15 @@ class GpuRegistration(ABC):
                 raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
         return [one[self.rank] + one[-1] for _, one in told]
 
+    def _share_address(self, registration: int) -> None:
+        """Give symmetric memory a multicast address. Each step waits until the one before succeeded on all ranks: the
+        driver binds only once all GPUs have joined, and waits for them without end.
+        """
+        engine = self._engine
+        _, offered = self._agree(lambda: engine.offer_multicast(registration), lambda made: made, bytes | None)
+        self._together(lambda: self.running(lambda: engine.join_multicast(registration, offered)))
+        self._together(lambda: engine.bind_multicast(registration))
+
     def _close(self, registration: int) -> None:
         """Unregister memory; when this returns, no rank maps it any more."""
         self._group.barrier()
@@ -105,6 +119,10 @@ class GpuRegistration(ABC):
     def running(self, operation: Callable[[], T]) -> T:
         """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
 
-    @abstractmethod
     def _together(self, make: Callable[[], T]) -> T:
-        """The result of `make`, once it succeeded on all ranks; else all raise."""
+        """The result of `make`, once it succeeded on all ranks; else all raise, naming the rank that failed."""
+        return self._agree(make, lambda _made: None, None)[0]
+
+    @abstractmethod
+    def _agree(self, make: Callable[[], T], tell: Callable[[T], Any], kind: Any) -> tuple[T, list[Any]]:
+        """The same, and what all ranks say about theirs, which is of a kind that may be None."""

@@ -24,6 +24,7 @@ WAYS = (
     (Algorithm.TREE, Protocol.SIMPLE),
     (Algorithm.ZERO_COPY, Protocol.SIMPLE),
     (Algorithm.COPY_ENGINE, Protocol.SIMPLE),
+    (Algorithm.NVLS, Protocol.SIMPLE),
 )
 """In the order of the native engine's numbers (collectives/native/gpu/choice.h)."""
 EXCHANGES = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)

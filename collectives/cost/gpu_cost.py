@@ -70,6 +70,8 @@ def moves_of(where: GpuRanks, collective: Collective, algorithm: Algorithm) -> G
             return _ring(where, collective)
         case Algorithm.TREE:  # a chain within a node: up and down at once, except at its ends
             return GpuMoves(2 * where.peers, 2.0 if where.ranks > 2 else 1.0)
+        case Algorithm.NVLS:  # each part comes as one sum, and goes out once
+            return GpuMoves(2, 1 + 1 / where.ranks)
         case Algorithm.TWO_SHOT | Algorithm.ZERO_COPY | Algorithm.COPY_ENGINE:
             return _in_two_steps(where, collective)
         case _:

@@ -4,11 +4,13 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from tests.collectives.wiring import over_rings
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.connection_log import log_connections, log_gpu_connections
 from railgauge.collectives.gpu_end import GpuEnd
+from railgauge.collectives.nvls import OFF
 from railgauge.transports.nccl_log import NcclLog
 
 
@@ -56,6 +58,20 @@ def test_pairs_are_told_of_when_they_are_made(monkeypatch):
     assert on_ranks(2, body) == [([], [(1, 0, 1), (1, 1, 0)])] * 2
 
 
+@pytest.mark.parametrize(
+    ("why", "lines"),
+    [("", []), (OFF, []), ("rank 1: no", ["RAILGAUGE_MULTICAST=1 has no effect: rank 1: no"])],
+)
+def test_why_multicast_that_was_asked_for_is_not_used_is_logged(tmp_path, why, lines):
+    path = tmp_path / "log"
+    peers, plan = [SimpleNamespace(device=0, bus_id="0000:10:00.0")], SimpleNamespace(trees=[])
+    told = {"by_cuda_ipc": "", "not_by_nvlink": [], "why_no_nvls": why}
+    comm = SimpleNamespace(rank=0, size=1, peers=peers, ends=[], plan=plan, channels=2, **told)
+    settings = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "NVLS", "NCCL_DEBUG_FILE": str(path)}
+    log_gpu_connections(comm, NcclLog(0, settings))
+    assert [line.partition("NCCL INFO ")[2] for line in path.read_text().splitlines()] == lines
+
+
 def test_a_gpus_path_over_a_network_is_logged_at_both_ends_for_the_network_alone(tmp_path):
     """NCCL_DEBUG_SUBSYS=NET leaves out what does not go over it."""
     path = tmp_path / "log"
@@ -66,7 +82,15 @@ def test_a_gpus_path_over_a_network_is_logged_at_both_ends_for_the_network_alone
     peers = [SimpleNamespace(device=device, bus_id=f"0000:1{device}:00.0") for device in (0, 1, 0)]
     plan = SimpleNamespace(trees=[])
     comm = SimpleNamespace(
-        rank=1, size=3, peers=peers, ends=ends, plan=plan, channels=2, by_cuda_ipc="", not_by_nvlink=[]
+        rank=1,
+        size=3,
+        peers=peers,
+        ends=ends,
+        plan=plan,
+        channels=2,
+        by_cuda_ipc="",
+        not_by_nvlink=[],
+        why_no_nvls="",
     )
     settings = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "NET", "NCCL_DEBUG_FILE": str(path)}
     log_gpu_connections(comm, NcclLog(1, settings))

@@ -5,6 +5,7 @@
     python -m tests.gpu.matrix --ranks 4 --processes --hosts 2
     python -m tests.gpu.matrix --ranks 16 --pairs     # what goes in pairs alone
     python -m tests.gpu.matrix --ranks 2 --registered symmetric  # on memory that all map
+    RAILGAUGE_MULTICAST=1 python -m tests.gpu.matrix --ranks 4 --registered nvls  # with simulated GPUs only
     python -m tests.gpu.matrix --ranks 4 --one-gpu    # processes that take turns on one GPU: slow, but any number
 
 Settings of the environment say how GPUs reach each other (NCCL_P2P_DISABLE, NCCL_TOPO_FILE). Prints how many cases
@@ -26,11 +27,15 @@ from tests.gpu.on_gpu import OnGpu, RegisteredMemory, connected
 from tests.patience import FAR_S
 from tests.transports.ranks import meet_on, on_ranks
 
+from railgauge.collectives.dtype import Redop
 from railgauge.collectives.operation import NUMBERS
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.store.file_store import FileStore
 
-REGISTERED = ("as it is", "symmetric")
+REGISTERED = ("as it is", "symmetric", "nvls")
+VECTORS = (1, 3, 61, 1009)
+"""Lengths in 8 elements: whole words of 16 bytes of each type that NVSwitches add up."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +55,25 @@ class Asked:
         found = [one for one in NUMBERS if one.in_pairs or not self.pairs]
         return found if self.registered else [*found, oracle.ALL_TO_ALL_V]
 
+    @property
+    def cases(self) -> list[oracle.Case]:
+        if self.registered != "nvls":
+            return oracle.cases(self.collectives, self.seed)
+        return [
+            oracle.Case(Collective.ALL_REDUCE, dtype, Redop.SUM, 8 * vectors, in_place, "first", guard=8)
+            for dtype in ("float16", "bfloat16", "float32")
+            for vectors in VECTORS
+            for in_place in (False, True)
+        ]
+
 
 def run_cases(bootstrap: Bootstrap, asked: Asked) -> str:
     """One rank's part."""
     comm = connected(bootstrap, asked.hosts, shared=asked.one_gpu)
     largest = (max(oracle.COUNTS) + 64) * 8 * comm.size
-    symmetric = asked.registered == "symmetric"
-    memory = RegisteredMemory(comm, largest, symmetric=symmetric) if asked.registered else None
-    cases = oracle.cases(asked.collectives, asked.seed)
+    how = {"symmetric": asked.registered != "as it is", "nvls": asked.registered == "nvls"}
+    memory = RegisteredMemory(comm, largest, **how) if asked.registered else None
+    cases = asked.cases
     for number, case in enumerate(cases):
         oracle.run(OnGpu(comm, memory), case, asked.seed * 10000 + number)  # type: ignore[arg-type]
     told = f"rank {comm.rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"

@@ -58,14 +58,18 @@ def connected(
 class RegisteredMemory:
     """Two arrays of a rank that are registered, for whatever is the first and the second of an operation."""
 
-    def __init__(self, comm: GpuCommunicator, size: int, *, symmetric: bool) -> None:
+    def __init__(self, comm: GpuCommunicator, size: int, *, symmetric: bool, nvls: bool = False) -> None:
         """Operations run on them, whatever their size. Without `symmetric`, ranks have them in different windows."""
-        between_hosts = Via.MNNVL in comm.vias
-        self.arrays = [native.GpuMemory(comm.device, size, comm._handle_types * between_hosts) for _ in range(2)]
-        for array in self.arrays if symmetric or comm.rank % 2 == 0 else reversed(self.arrays):
-            comm._open(array.pointer, size, symmetric=symmetric)
+        if symmetric:
+            self.arrays = [comm.registered_memory(size, symmetric=True) for _ in range(2)]
+        else:
+            handle_types = comm._handle_types * (Via.MNNVL in comm.vias)
+            self.arrays = [native.GpuMemory(comm.device, size, handle_types) for _ in range(2)]
+            for array in self.arrays if comm.rank % 2 == 0 else reversed(self.arrays):
+                comm._open(array.pointer, size)
         for collective in NUMBERS:
             algorithm = Algorithm.COPY_ENGINE if symmetric and collective in COPIED else Algorithm.ZERO_COPY
+            algorithm = Algorithm.NVLS if nvls else algorithm
             if collective is not Collective.BROADCAST or comm.size == 2:
                 comm.choose(collective, [(1 << 60, KernelLaunch(algorithm, Protocol.SIMPLE))])
 

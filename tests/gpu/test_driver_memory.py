@@ -19,10 +19,10 @@ NOT_EXPORTED = "rank 1: registering memory on this GPU: this memory of cuMemCrea
 RANK_1 = "memory of the GPU of rank 1 (0000:11:00.0)"
 
 
-def registering(fake_gpus, *asked, ranks=3, **settings):
-    """By rank what tests/gpu/registering.py prints."""
-    command = (sys.executable, "-m", "tests.gpu.registering", *asked, "--ranks", str(ranks))
-    env = clean_environment(**settings, **fake_gpus(ranks))
+def registering(fake_gpus, *asked, ranks=3, program="registering", faults="", **settings):
+    """By rank what tests/gpu/registering.py prints, or another program with its cases."""
+    command = (sys.executable, "-m", f"tests.gpu.{program}", *asked, "--ranks", str(ranks))
+    env = clean_environment(**settings, **fake_gpus(ranks, faults=faults))
     result = subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False
     )

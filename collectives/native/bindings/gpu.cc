@@ -16,6 +16,7 @@
 #include "collectives/native/bindings/without_lock.h"
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
+#include "collectives/native/gpu/nvls.h"
 #include "transports/native/cuda/exportable.h"
 #include "transports/native/cuda/fabric_trial.h"
 #include "transports/native/cuda/facts.h"
@@ -118,6 +119,8 @@ void bind_gpu(nb::module_& m) {
   m.def(
       "why_not_exportable", &cuda::why_not_exportable, "device"_a,
       "Why a GPU can have no memory that other processes map through descriptors; empty: it can.");
+  m.def("why_no_nvls", &gpu::why_no_nvls, "device"_a,
+        "Why a GPU cannot add up on NVSwitches; empty: it can.");
   nb::class_<cuda::FabricTrial>(m, "FabricTrial",
                                 "A little memory of a GPU, by CUDA's number, to try whether those "
                                 "of other hosts map it; UnavailableError: it has no such memory.")
@@ -176,18 +179,19 @@ void bind_gpu(nb::module_& m) {
       .def(
           nb::new_([](int device, int rank, const std::vector<int>& via,
                       std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s,
-                      const std::vector<int>& numbers, int handle_types) {
+                      const std::vector<int>& numbers, int handle_types, bool nvls) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
             return without_lock<Engine>(device, rank,
                                         gpu::Layout{blocks, slot_bytes, line_blocks, full_lines},
-                                        read, timeout_s, numbers, handle_types);
+                                        read, timeout_s, numbers, handle_types, nvls);
           }),
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
-          "numbers"_a = std::vector<int>(), "handle_types"_a = 0,
+          "numbers"_a = std::vector<int>(), "handle_types"_a = 0, "nvls"_a = false,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its "
-          "number in errors. `handle_types`: of memory for these are its staging buffers.")
+          "number in errors. `handle_types`: of memory for these are its staging buffers. "
+          "`nvls`: with the kernels that add up on NVSwitches.")
       .def(
           "lend", [](Engine& engine) { return told(engine.lend()); },
           "What each rank needs to write into its staging buffer here, by rank; one more: what "
@@ -226,6 +230,33 @@ void bind_gpu(nb::module_& m) {
           },
           "pointer"_a, "bytes"_a, "symmetric"_a, "lent"_a,
           "Register memory, all ranks in one order; the number of the registration.")
+      .def(
+          "offer_multicast",
+          [](Engine& engine, int registration) {
+            const gpu::Lent offered = [&] {
+              nb::gil_scoped_release release;
+              return engine.registered_memory().offer_multicast(registration);
+            }();
+            return told({offered})[0];
+          },
+          "registration"_a,
+          "The first of three steps of all ranks to a multicast address of symmetric memory: what "
+          "each rank needs from this one.")
+      .def(
+          "join_multicast",
+          [](Engine& engine, int registration, const std::vector<nb::bytes>& offered) {
+            const std::vector<gpu::Lent> read = read_all_lent(offered);
+            nb::gil_scoped_release release;
+            engine.registered_memory().join_multicast(registration, read);
+          },
+          "registration"_a, "offered"_a, "The second step.")
+      .def(
+          "bind_multicast",
+          [](Engine& engine, int registration) {
+            nb::gil_scoped_release release;
+            engine.registered_memory().bind_multicast(registration);
+          },
+          "registration"_a, "The third, once the second has succeeded on all ranks.")
       .def(
           "close_memory",
           [](Engine& engine, int registration) {

@@ -19,6 +19,9 @@ constexpr std::size_t kRingFromOnHost = 384 << 10, kRingUpToOnHost = 4 << 20;
 // For copies on symmetric memory: bytes from one rank to another. Copy engines need 20 us to start,
 // and then reach 389 GB/s where kernels reach 365 (benchmarks/gpu_vs_nccl, 2 x H200).
 constexpr std::size_t kCopiesFrom = 128 << 20;
+// By bytes counted, not measured: with NVLS a link carries 1 + 1/n of the array in each direction,
+// with parts that go to their owners and back 2 (n - 1)/n, which is more from 4 ranks on.
+constexpr int kNvlsRanksFrom = 4;
 constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 
 }  // namespace
@@ -61,8 +64,10 @@ Choice Choices::due(const Operation& operation) const {
   const bool is_short = bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes);
   // Reductions read their peers' memory, and reads over NVLink are slower than writes: they use
   // staging buffers.
-  const bool is_long_move = !operation.reduces() && !is_short && !fits_in_lines(operation);
-  if (is_long_move && can(operation, Way::kRegistered)) return {Way::kRegistered};
+  const bool is_long = !is_short && !fits_in_lines(operation);
+  if (is_long && !operation.reduces() && can(operation, Way::kRegistered))
+    return {Way::kRegistered};
+  if (is_long && ranks_ >= kNvlsRanksFrom && can(operation, Way::kNvls)) return {Way::kNvls};
   for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
     if (size <= one.bytes) return one.choice;
   }
@@ -91,6 +96,7 @@ bool Choices::can(const Operation& operation, Way way) const {
     return way == Way::kPush && !round_of(operation.collective) && reached_ == ranks_ - 1;
   if (way == Way::kRegistered) return registered_memory_.have(operation);
   if (way == Way::kCopies) return registered_memory_.can_copy(operation);
+  if (way == Way::kNvls) return registered_memory_.can_multicast(operation);
   if (way == Way::kPush) return true;
   if (has_net_) return false;
   if (way == Way::kFullLines) return fits_in_lines(operation);
@@ -110,7 +116,8 @@ void Choices::check_pairs(Collective collective) const {
 }
 
 bool Choices::in_steps(const Operation& operation, const Choice& choice) const {
-  if (choice.way == Way::kRegistered || choice.way == Way::kCopies) return operation.reduces();
+  if (choice.way == Way::kRegistered || choice.way == Way::kCopies || choice.way == Way::kNvls)
+    return operation.reduces();
   const bool far = has_net_ && longest(operation, ranks_, false) <= kOneStepBytes;
   return choice.way != Way::kLowLatency && !far;
 }

@@ -15,8 +15,8 @@
 namespace railgauge::gpu {
 
 // The numbers are part of the Python binding (collectives/gpu_way.py).
-enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree, kRegistered, kCopies };
-inline constexpr int kWays = 7;
+enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree, kRegistered, kCopies, kNvls };
+inline constexpr int kWays = 8;
 
 // A kernel and its launch parameters; 0: chosen by the engine. The same on all ranks.
 struct Choice {

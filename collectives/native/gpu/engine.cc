@@ -41,7 +41,7 @@ Operation as_moved(Operation operation) {
 }  // namespace
 
 Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via,
-               double timeout_s, std::vector<int> numbers, int handle_types)
+               double timeout_s, std::vector<int> numbers, int handle_types, bool nvls)
     : device_(device),
       rank_(rank),
       numbers_(std::move(numbers)),
@@ -51,7 +51,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       processors_(gpu_.processors()),
       least_processors_(processors_),
       overlaps_(gpu_.attribute(kComputeCapability) >= kOverlapFrom),
-      kernels_(KernelTable::of(gpu_.context())),
+      kernels_(KernelTable::of(gpu_.context(), nvls)),
       memory_(device, sizeof(KernelState)),
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
@@ -144,6 +144,9 @@ void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choi
       break;
     case Way::kCopies:
       run_copies(operation, stream);
+      break;
+    case Way::kNvls:
+      run_nvls(operation, stream, choice);
       break;
     default:
       run_exchange(operation, stream, choice);

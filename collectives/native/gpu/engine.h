@@ -32,9 +32,10 @@ class Engine {
  public:
   // `device` by CUDA's number; `via` says how each rank is reached. Error (kSystem): no driver, no
   // such device, not enough memory. `numbers`: by rank, its number in errors; without them its own.
-  // `handle_types`: of such memory are its staging buffers (cuda/exportable.h).
+  // `handle_types`: of such memory are its staging buffers (cuda/exportable.h). `nvls`: with the
+  // kernels of Way::kNvls.
   Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s,
-         std::vector<int> numbers = {}, int handle_types = 0);
+         std::vector<int> numbers = {}, int handle_types = 0, bool nvls = false);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -124,6 +125,9 @@ class Engine {
   RegisteredArguments registered_arguments(const Operation& operation) const;
   void run_registered(const Operation& operation, cuda::Stream stream, const Choice& choice);
   void run_copies(const Operation& operation, cuda::Stream stream);
+  void run_nvls(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  // Blocks of a kernel on arrays, of which the longest transfer has so many bytes.
+  unsigned blocks_for(std::size_t bytes, const Choice& choice) const;
   void run_rounds(const Operation& operation, const Pairs& pairs, const Started& how,
                   cuda::Stream stream);
   // `members`: the ranks that the exchange counts.

@@ -24,6 +24,7 @@ RAILGAUGE_FATBIN(f8e4m3)
 RAILGAUGE_FATBIN(f8e5m2)
 RAILGAUGE_FATBIN(copy)
 RAILGAUGE_FATBIN(messages)
+RAILGAUGE_FATBIN(nvls)
 RAILGAUGE_FATBIN(patterns)
 
 namespace railgauge::gpu {
@@ -41,6 +42,7 @@ const void* image_of(Dtype dtype) {
 
 const void* const kCopies = railgauge_fatbin_copy;
 const void* const kMessages = railgauge_fatbin_messages;
+const void* const kNvls = railgauge_fatbin_nvls;
 const void* const kPatterns = railgauge_fatbin_patterns;
 
 bool driver_brings_kernels() {
@@ -65,6 +67,7 @@ const void* image_of(Dtype) { return nullptr; }
 
 const void* const kCopies = nullptr;
 const void* const kMessages = nullptr;
+const void* const kNvls = nullptr;
 const void* const kPatterns = nullptr;
 
 bool driver_brings_kernels() { return cuda::Driver::get().brings_kernels; }
@@ -89,6 +92,7 @@ const void* named(const char* name, const void* image) {
 const void* fatbin(Dtype dtype) { return named(dtype_name(dtype), image_of(dtype)); }
 const void* copy_fatbin() { return named("", kCopies); }
 const void* message_fatbin() { return named("", kMessages); }
+const void* nvls_fatbin() { return named("", kNvls); }
 const void* pattern_fatbin() { return named("", kPatterns); }
 
 }  // namespace railgauge::gpu

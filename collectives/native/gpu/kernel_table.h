@@ -14,12 +14,12 @@ namespace railgauge::gpu {
 
 class KernelTable {
  public:
-  // Those of a GPU's context, which its communicators share. Error (kSystem): this build or this
-  // GPU has none.
-  static std::shared_ptr<const KernelTable> of(cuda::Context context);
+  // Those of a GPU's context, which its communicators share; `nvls`: also those of Way::kNvls.
+  // Error (kSystem): this build or this GPU has none.
+  static std::shared_ptr<const KernelTable> of(cuda::Context context, bool nvls);
 
-  explicit KernelTable(cuda::Context context);
-  // Not for Way::kCopies.
+  KernelTable(cuda::Context context, bool nvls);
+  // Not for Way::kCopies, and for Way::kNvls only what NVSwitches add up.
   cuda::Function function(Dtype dtype, Way way) const { return functions_[index(dtype, way)]; }
   // That multiplies elements.
   cuda::Function scale(Dtype dtype) const { return scales_[static_cast<std::size_t>(dtype)]; }
@@ -27,13 +27,11 @@ class KernelTable {
   cuda::Function messages() const { return messages_; }
 
  private:
-  static constexpr int kKernelWays = 6;
-
   static std::size_t index(Dtype dtype, Way way) {
-    return static_cast<std::size_t>(dtype) * kKernelWays + static_cast<std::size_t>(way);
+    return static_cast<std::size_t>(dtype) * kWays + static_cast<std::size_t>(way);
   }
 
-  std::vector<std::unique_ptr<cuda::Kernels>> modules_;  // by dtype, and one without
+  std::vector<std::unique_ptr<cuda::Kernels>> modules_;  // by dtype, and those without
   std::vector<cuda::Function> functions_, scales_;
   cuda::Function messages_;
 };

@@ -50,16 +50,11 @@ std::vector<Lent> PeerMemory::lend(cuda::Pointer pointer, std::size_t bytes,
                                    const std::string& what) {
   const cuda::Current current(gpu_.context());
   cuda::Backing backing = cuda::backing_of(pointer, bytes, what);
-  Lent lent{};
-  lent.process = getpid();
+  Lent lent = described(backing.pieces);
   lent.at = pointer - backing.begin;
   lent.device = backing.begin;
   lent.bytes = backing.bytes;
-  lent.pieces = static_cast<std::uint32_t>(backing.pieces.size());
-  if (lent.pieces) lent.kind = backing.pieces[0].memory.kind();
   const bool of_pool = lent.kind == cuda::ShareableKind::kPool;
-  cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, gpu_.device()),
-              "asking a GPU for its bus id");
   answers_.reset();
   if (has(Via::kMnnvl) &&
       (backing.pieces.empty() || !all_exported(backing.pieces, cuda::kAsFabricHandle))) {
@@ -87,10 +82,9 @@ std::vector<Lent> PeerMemory::lend(cuda::Pointer pointer, std::size_t bytes,
 }
 
 std::vector<Reached> PeerMemory::open(const std::vector<Lent>& lent) {
-  if (lent.size() != via_.size())
-    throw Error(ErrorCode::kInvalid, "every rank's description is needed");
   const cuda::Current current(gpu_.context());
-  std::vector<std::vector<cuda::MappedPiece>> pieces = exchanged(lent);
+  std::vector<std::vector<cuda::MappedPiece>> pieces =
+      exchanged(lent, [](Via via) { return via == Via::kIpc; });
   std::vector<Reached> reached(via_.size());
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
     if (!in_gpu(via_[rank])) continue;
@@ -104,6 +98,28 @@ std::vector<Reached> PeerMemory::open(const std::vector<Lent>& lent) {
   return reached;
 }
 
+Lent PeerMemory::offer(std::vector<cuda::MappedPiece> pieces) {
+  Lent lent = described(pieces);
+  lent.answers = answers_.emplace().address();
+  lending_ = std::move(pieces);
+  return lent;
+}
+
+std::vector<std::vector<cuda::MappedPiece>> PeerMemory::take(const std::vector<Lent>& offered) {
+  const cuda::Current current(gpu_.context());
+  return exchanged(offered, in_gpu);
+}
+
+Lent PeerMemory::described(const std::vector<cuda::MappedPiece>& pieces) const {
+  Lent lent{};
+  lent.process = getpid();
+  lent.pieces = static_cast<std::uint32_t>(pieces.size());
+  if (lent.pieces) lent.kind = pieces[0].memory.kind();
+  cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, gpu_.device()),
+              "asking a GPU for its bus id");
+  return lent;
+}
+
 void PeerMemory::withdraw() {
   lending_.clear();
   answers_.reset();
@@ -115,18 +131,24 @@ std::string PeerMemory::named(int rank, const Lent& lent) const {
   return "the GPU of rank " + std::to_string(rank) + " (" + lent.bus_id + ")";
 }
 
-std::vector<std::vector<cuda::MappedPiece>> PeerMemory::exchanged(const std::vector<Lent>& lent) {
-  const std::vector<cuda::MappedPiece> lending = std::move(lending_);
+std::vector<std::vector<cuda::MappedPiece>> PeerMemory::exchanged(const std::vector<Lent>& lent,
+                                                                  bool (*comes_from)(Via)) {
+  if (lent.size() != via_.size())
+    throw Error(ErrorCode::kInvalid, "every rank's description is needed");
+  std::vector<cuda::MappedPiece> lending = std::move(lending_);
   const std::optional<FdSocket> answers = std::move(answers_);
   withdraw();
   if (!answers) return std::vector<std::vector<cuda::MappedPiece>>(via_.size());
   std::vector<std::optional<PieceOwner>> owners(via_.size());
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
-    if (via_[rank] != Via::kIpc) continue;
+    if (!comes_from(via_[rank])) continue;
     owners[rank] =
         PieceOwner{named(rank, lent[rank]), lent[rank].answers, lent[rank].kind, lent[rank].pieces};
   }
-  return PieceExchange(*answers, rank_, std::move(owners), timeout_s_, look_up_).run(lending);
+  std::vector<std::vector<cuda::MappedPiece>> all =
+      PieceExchange(*answers, rank_, std::move(owners), timeout_s_, look_up_).run(lending);
+  all[rank_] = std::move(lending);
+  return all;
 }
 
 std::vector<cuda::MappedPiece> PeerMemory::of_fabric(const Lent& lent,

@@ -82,7 +82,13 @@ class PeerMemory {
   // descriptors go between them. Error (kSystem): memory cannot be reached; (kTimeout): nothing has
   // arrived.
   std::vector<Reached> open(const std::vector<Lent>& lent);
-  // In place of open(), where a rank could not lend its memory.
+  // Allocations, if any, that all ranks get as descriptors, in the same process too: what each
+  // needs to take them. Error (kSystem): they cannot be described.
+  Lent offer(std::vector<cuda::MappedPiece> pieces);
+  // What all ranks offered, by rank, in turn with offer(): all ranks together. Errors are those of
+  // open().
+  std::vector<std::vector<cuda::MappedPiece>> take(const std::vector<Lent>& offered);
+  // In place of open() or take(), where a rank could not lend its memory.
   void withdraw();
 
  private:
@@ -94,7 +100,11 @@ class PeerMemory {
 
   bool has(Via via) const;
   std::string named(int rank, const Lent& lent) const;
-  std::vector<std::vector<cuda::MappedPiece>> exchanged(const std::vector<Lent>& lent);
+  // Of memory in pieces, without where it is.
+  Lent described(const std::vector<cuda::MappedPiece>& pieces) const;
+  // By rank the pieces that arrived from those that are reached in such a way, and the own ones.
+  std::vector<std::vector<cuda::MappedPiece>> exchanged(const std::vector<Lent>& lent,
+                                                        bool (*comes_from)(Via));
   std::vector<cuda::MappedPiece> of_fabric(const Lent& lent, const std::string& whom) const;
   Reached imported(const Lent& lent, std::vector<cuda::MappedPiece> pieces,
                    const std::string& whom);

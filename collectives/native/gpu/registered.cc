@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's operations on registered memory: by a kernel, or by the copy engine.
+// The engine's operations on registered memory: by a kernel, by the copy engine, or by NVSwitches.
 #include <algorithm>
 
 #include "collectives/native/gpu/engine.h"
@@ -36,10 +36,32 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
   RegisteredArguments arguments = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), arguments);
   const std::size_t bytes = longest(operation, ranks(), operation.reduces());
+  launch(operation, Way::kRegistered, blocks_for(bytes, choice), kRegisteredThreads, stream,
+         &arguments);
+}
+
+unsigned Engine::blocks_for(std::size_t bytes, const Choice& choice) const {
   const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
   const std::size_t fitting = std::clamp<std::size_t>(bytes / kBytesOfABlock, 1, most);
-  const unsigned blocks = choice.blocks ? std::min(choice.blocks, most) : unsigned(fitting);
-  launch(operation, Way::kRegistered, blocks, kRegisteredThreads, stream, &arguments);
+  return choice.blocks ? std::min(choice.blocks, most) : unsigned(fitting);
+}
+
+// Each rank has its part added up on the way to it, and stores the sum to all.
+void Engine::run_nvls(const Operation& operation, cuda::Stream stream, const Choice& choice) {
+  if (!registered_memory_.can_multicast(operation)) {
+    throw Error(
+        ErrorCode::kInvalid,
+        "NVLS adds up float, half and bfloat16 in symmetric memory with a multicast address "
+        "(RAILGAUGE_MULTICAST=1), whole and aligned words of 16 bytes");
+  }
+  RegisteredArguments arguments = registered_arguments(operation);
+  arguments.same_source = arguments.same_destination = true;
+  Operation on_all = operation;
+  on_all.source = registered_memory_.multicast(arguments.source);
+  on_all.destination = registered_memory_.multicast(arguments.destination);
+  on_registered(on_all, rank_, ranks(), arguments);
+  const std::size_t bytes = longest(operation, ranks(), true);
+  launch(operation, Way::kNvls, blocks_for(bytes, choice), kRegisteredThreads, stream, &arguments);
 }
 
 // There is a barrier before, when all destinations may be written, and after. A failed barrier does
@@ -52,7 +74,7 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
     throw Error(ErrorCode::kInvalid, "the copy engine copies only within symmetric memory");
   RegisteredArguments transfers{}, barrier = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), transfers);
-  barrier.symmetric = true;
+  barrier.same_destination = true;
   launch(operation, Way::kRegistered, 1, kRegisteredThreads, stream, &barrier);
   const auto copy = [&](void* to, const void* from, std::size_t count, cuda::Stream on) {
     cuda_.check(cuda_.memory_copy(reinterpret_cast<cuda::Pointer>(to),

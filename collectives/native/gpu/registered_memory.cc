@@ -6,12 +6,19 @@
 
 namespace railgauge::gpu {
 
+namespace {
+
+constexpr std::size_t kMulticastBytes = 16;  // of an access at a multicast address
+
+}  // namespace
+
 GpuRegisteredMemory::GpuRegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via,
                                          int rank)
     : peers_(peers),
       via_(std::move(via)),
       rank_(rank),
       allowed_(via_.size() > 1 && via_.size() <= kMostRanks),
+      gpu_(device),
       table_(device, kMostRegistrations * sizeof(Registration)) {
   for (int peer = 0; peer < static_cast<int>(via_.size()); ++peer) {
     allowed_ &= peer == rank || in_gpu(via_[peer]);
@@ -52,6 +59,37 @@ int GpuRegisteredMemory::open(const std::byte* data, std::size_t bytes, bool sym
   return number;
 }
 
+// The one allocation that the memory is, and that begins with it.
+cuda::MappedPiece GpuRegisteredMemory::allocation(int registration) const {
+  const Opened& opened = opened_.at(registration);
+  const auto pointer = reinterpret_cast<cuda::Pointer>(opened.data);
+  const cuda::Current current(gpu_.context());
+  cuda::Backing backing = cuda::backing_of(pointer, opened.bytes, "looking for an allocation");
+  if (backing.pieces.size() != 1 || backing.begin != pointer ||
+      backing.pieces[0].memory.kind() != cuda::ShareableKind::kAllocation)
+    throw Error(ErrorCode::kSystem, "multicast needs memory of one cuMemCreate");
+  return std::move(backing.pieces[0]);
+}
+
+Lent GpuRegisteredMemory::offer_multicast(int registration) {
+  std::vector<cuda::MappedPiece> object;
+  const std::size_t bytes = allocation(registration).bytes;
+  if (rank_ == 0) object.push_back(cuda::multicast_object(static_cast<int>(via_.size()), bytes));
+  return peers_.offer(std::move(object));
+}
+
+void GpuRegisteredMemory::join_multicast(int registration, const std::vector<Lent>& offered) {
+  auto taken = peers_.take(offered);
+  if (taken.at(0).size() != 1)
+    throw Error(ErrorCode::kInvalid, "rank 0 offered no multicast object");
+  opened_.at(registration).multicast =
+      std::make_unique<cuda::MulticastMember>(gpu_, std::move(taken[0][0]));
+}
+
+void GpuRegisteredMemory::bind_multicast(int registration) {
+  opened_.at(registration).multicast->bind(allocation(registration));
+}
+
 void GpuRegisteredMemory::close(int registration) { opened_.at(registration) = {}; }
 
 bool GpuRegisteredMemory::have(const Operation& o) const {
@@ -66,6 +104,23 @@ bool GpuRegisteredMemory::can_copy(const Operation& o) const {
   const bool of_root = o.collective == Collective::kGather || o.collective == Collective::kScatter;
   if (o.reduces() || of_root || !o.destination || !have(o)) return false;
   return opened_[destination(o)->registration].symmetric;
+}
+
+bool GpuRegisteredMemory::can_multicast(const Operation& o) const {
+  const bool is_float =
+      o.dtype == Dtype::kFloat16 || o.dtype == Dtype::kBfloat16 || o.dtype == Dtype::kFloat32;
+  if (o.collective != Collective::kAllReduce || o.op != Redop::kSum || !is_float) return false;
+  if (o.count * o.element_bytes() % kMulticastBytes) return false;
+  const auto is_there = [&](const std::optional<Place>& place) {
+    if (!place || place->at % kMulticastBytes) return false;
+    const auto& member = opened_[place->registration].multicast;
+    return member && member->pointer();
+  };
+  return is_there(source(o)) && is_there(destination(o));
+}
+
+std::byte* GpuRegisteredMemory::multicast(const Place& place) const {
+  return reinterpret_cast<std::byte*>(opened_[place.registration].multicast->pointer()) + place.at;
 }
 
 std::optional<Place> GpuRegisteredMemory::source(const Operation& o) const {

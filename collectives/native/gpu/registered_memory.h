@@ -3,12 +3,15 @@
 // engine go from array to array. All ranks open and close registrations in one order.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "collectives/native/gpu/peer_memory.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
+#include "transports/native/cuda/gpu.h"
+#include "transports/native/cuda/multicast.h"
 
 namespace railgauge::gpu {
 
@@ -30,6 +33,12 @@ class GpuRegisteredMemory {
   // `symmetric`: all ranks use the same offsets. Error (kInvalid): there are too many, or
   // registration is not possible; (kSystem), (kTimeout): as of PeerMemory::open.
   int open(const std::byte* data, std::size_t bytes, bool symmetric, const std::vector<Lent>& lent);
+  // One address for symmetric memory of all ranks (cuda/multicast.h), in three steps of all ranks
+  // together, each once the one before succeeded on all. Error (kSystem): the driver refuses it, or
+  // it is not memory of one cuMemCreate; (kTimeout): as of PeerMemory::take. close() undoes them.
+  Lent offer_multicast(int registration);
+  void join_multicast(int registration, const std::vector<Lent>& offered);
+  void bind_multicast(int registration);
   // After the last operation on it has ended on all ranks.
   void close(int registration);
 
@@ -37,6 +46,8 @@ class GpuRegisteredMemory {
   bool have(const Operation& operation) const;
   // Whether the copy engine can run it.
   bool can_copy(const Operation& operation) const;
+  // Whether NVSwitches can, at multicast addresses.
+  bool can_multicast(const Operation& operation) const;
   // The place of an operation's arrays; nothing without one, or if it is not completely inside a
   // registration, since peers write there.
   std::optional<Place> source(const Operation& operation) const;
@@ -45,6 +56,8 @@ class GpuRegisteredMemory {
   char* begin(const Place& place, int rank) const {
     return opened_[place.registration].at.begin[rank];
   }
+  // The multicast address of a place.
+  std::byte* multicast(const Place& place) const;
   // All of them, as kernels see them.
   const Registration* on_gpu() const {
     return reinterpret_cast<const Registration*>(table_.pointer());
@@ -57,8 +70,10 @@ class GpuRegisteredMemory {
     bool symmetric = false;
     Registration at{};
     std::vector<Reached> peers;
+    std::unique_ptr<cuda::MulticastMember> multicast = nullptr;
   };
 
+  cuda::MappedPiece allocation(int registration) const;
   std::optional<Place> find(const std::byte* array, std::size_t bytes) const;
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
@@ -66,6 +81,7 @@ class GpuRegisteredMemory {
   const std::vector<Via> via_;
   const int rank_;
   bool allowed_;
+  const cuda::Gpu gpu_;
   cuda::Memory table_;
   std::vector<Opened> opened_;
 };

@@ -210,12 +210,14 @@ struct RegisteredArguments {
   char* in[kMostRanks];  // the words of staging buffers, as in Arguments
   char* out[kMostRanks];
   const Registration* registrations;
-  Place source, destination;    // this rank's
-  bool symmetric;               // every rank's destination is at one place of its memory
-  const void* put[kMostRanks];  // what goes to each peer as it is
+  Place source, destination;           // this rank's
+  bool same_source, same_destination;  // every rank's is at one place of its memory
+  const void* put[kMostRanks];         // what goes to each peer as it is
   std::size_t put_at[kMostRanks], put_count[kMostRanks];
-  const void* own;            // this rank's part of what is reduced; null: none
-  void* result;               // null: only shared
+  // This rank's part of what is reduced, null: none; and where it goes, null: only shared. With
+  // NVLS both at multicast addresses.
+  const void* own;
+  void* result;
   std::size_t reduce_count;   // of elements
   std::uint32_t reduce_from;  // bits: the peers whose sources are reduced
   std::size_t reduce_at[kMostRanks];

@@ -13,6 +13,9 @@
 #define RAILGAUGE_KERNEL(name, threads, ...) \
   extern "C" __global__ void __launch_bounds__(threads, 1) name(__VA_ARGS__)
 
+struct __half;
+struct __nv_bfloat16;
+
 namespace railgauge::gpu {
 
 inline constexpr int kWarp = 32;                            // threads
@@ -101,6 +104,31 @@ __device__ inline Sixteen load_line(const char* line, int place) {
 __device__ inline void store_line(char* line, int place, Sixteen value) {
   store_sixteen(line + place * sizeof(Sixteen), value);
 }
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+// Multicast addresses (transports/native/cuda/multicast.h) take these accesses alone. A sum is that
+// of all memories' elements, added as floats and rounded once; a store goes to all of them.
+#define RAILGAUGE_LOAD_SUM(T, suffix)                                                          \
+  __device__ inline uint4 load_sum(const T* from) {                                            \
+    uint4 sum;                                                                                 \
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add" suffix " {%0, %1, %2, %3}, [%4];" \
+                 : "=r"(sum.x), "=r"(sum.y), "=r"(sum.z), "=r"(sum.w)                          \
+                 : "l"(from)                                                                   \
+                 : "memory");                                                                  \
+    return sum;                                                                                \
+  }
+RAILGAUGE_LOAD_SUM(float, ".v4.f32")
+RAILGAUGE_LOAD_SUM(__half, ".acc::f32.v4.f16x2")
+RAILGAUGE_LOAD_SUM(__nv_bfloat16, ".acc::f32.v4.bf16x2")
+#undef RAILGAUGE_LOAD_SUM
+__device__ inline void store_to_all(void* to, uint4 value) {
+  asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to),
+               "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
+               : "memory");
+}
+// Between accesses to the same memory by its own address and by its multicast address.
+__device__ inline void order_addresses() { asm volatile("fence.proxy.alias;" ::: "memory"); }
+#endif
 
 // In every turn of a wait.
 __device__ inline void wait_a_turn() {}

@@ -1,85 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives on registered memory: no staging buffers between the arrays, whose places the ranks
 // exchange first. A rank reads its inputs in place, and writes its outputs to their destinations.
-// Blocks of one number have a barrier before and after: by then every rank's kernel has started,
-// and all its data has arrived.
 #pragma once
 
 #include "connection.cuh"
-#include "line.cuh"
 #include "part.cuh"
+#include "registered_barrier.cuh"
 
 namespace railgauge::gpu {
 
 inline constexpr int kRegisteredThreads = crew_of(16);
 
-// What the threads of a block share: where the peers' arrays are, by rank.
-struct RegisteredShared {
-  char *source[kMostRanks], *destination[kMostRanks];
-  int stop;
-};
-
 template <class T>
 class Registered {
  public:
-  __device__ explicit Registered(const RegisteredArguments& a)
-      : a_(a), round_(a.base.memory->barrier[blockIdx.x] + 1) {}
+  __device__ explicit Registered(const RegisteredArguments& a) : a_(a) {}
 
-  __device__ void run(char** source, char** destination, int& stop) {
+  __device__ void run(RegisteredShared& shared) {
     const Crew crew{0, kRegisteredThreads, static_cast<int>(threadIdx.x)};
-    const int peer = threadIdx.x;
-    const bool meets = peer < a_.ranks && peer != a_.rank;
-    Patience patience(a_.base);
-    if (!threadIdx.x) stop = 0;
-    __syncthreads();
-    if (meets && !meet(peer, patience, source[peer], destination[peer])) stop = 1;
-    __syncthreads();
-    if (stop) return;
+    RegisteredBarrier barrier(a_);
+    if (!barrier.begin(shared)) return;
     // Copies have an own part too: one half of the blocks starts with it, so that memory and links
     // are busy at the same time.
     const int own = blockIdx.x % 2 ? 0 : a_.ranks - 1;
 #pragma unroll 1
     for (int turn = 0, step = 1; turn < a_.ranks; ++turn) {
       if (turn == own)
-        reduce(crew, source, destination);
+        reduce(crew, shared.source, shared.destination);
       else
-        put((a_.rank + step++) % a_.ranks, crew, destination);
+        put((a_.rank + step++) % a_.ranks, crew, shared.destination);
     }
-    __syncthreads();
-    if (meets) {
-      store_release(&barrier(a_.out[peer])->done, round_);
-      await(&barrier(a_.in[peer])->done, round_, peer, patience);
-    }
-    if (!threadIdx.x) a_.base.memory->barrier[blockIdx.x] = round_;
+    barrier.end();
   }
 
  private:
-  __device__ Barrier* barrier(char* buffer) const {
-    return reinterpret_cast<Barrier*>(buffer + a_.base.layout.barriers_at()) + blockIdx.x;
-  }
   // This block's part of an array.
   __device__ static T* part(const void* data, std::size_t count) {
     return BlockPart<T>(data, count, 0).chunk(0);
-  }
-
-  __device__ bool meet(int peer, Patience& patience, char*& source, char*& destination) const {
-    Barrier* theirs = barrier(a_.out[peer]);
-    const Barrier* own = barrier(a_.in[peer]);
-    __threadfence_system();  // writes of previous kernels here are visible to the peer
-    write_line(&theirs->source, a_.source.word(), round_);
-    write_line(&theirs->destination, a_.destination.word(), round_);
-    Word words[2];
-    if (!read_line(&own->source, round_, peer, patience, words[0])) return false;
-    if (!read_line(&own->destination, round_, peer, patience, words[1])) return false;
-    __threadfence_system();
-    const Place from = Place::of(words[0]), to = Place::of(words[1]);
-    if (a_.symmetric && words[1] != a_.destination.word()) {
-      store_relaxed(&a_.base.status->elsewhere, 1u + peer);
-      return false;
-    }
-    source = a_.registrations[from.registration].begin[peer] + from.at;
-    destination = a_.registrations[to.registration].begin[peer] + to.at;
-    return true;
   }
 
   __device__ void put(int peer, const Crew& crew, char* const* destination) const {
@@ -111,12 +68,11 @@ class Registered {
   }
 
   const RegisteredArguments& a_;
-  const std::uint32_t round_;
 };
 
 template <class T>
 __device__ void registered(const RegisteredArguments& a, RegisteredShared& shared) {
-  Registered<T>(a).run(shared.source, shared.destination, shared.stop);
+  Registered<T>(a).run(shared);
 }
 
 }  // namespace railgauge::gpu

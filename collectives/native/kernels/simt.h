@@ -4,11 +4,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "arguments.h"
+#include "collectives/native/reduced_float.h"
 
 #define __device__
 #define __shared__ static thread_local  // of the block that runs: one at a time
@@ -133,6 +136,41 @@ inline void store_line(char* line, int place, Sixteen value) {
   if (place == kWarp - 1) store_sixteen(to, value);
 }
 inline std::uint64_t now_ns() { return Thread::self().now_ns(); }
+
+// The places that a multicast address stands for, one in each GPU's memory; from the driver that
+// has mapped it.
+std::vector<char*> places_of(const void* multicast);
+template <class T>
+uint4 load_sum(const T* from) {
+  Thread::self().pass();
+  constexpr int kElements = sizeof(uint4) / sizeof(T);
+  float sums[kElements] = {};
+  for (const char* place : places_of(from)) {
+    for (int i = 0; i < kElements; ++i) {
+      T element;
+      std::memcpy(&element, place + i * sizeof(T), sizeof(T));
+      if constexpr (kIsReduced<T>)
+        sums[i] += railgauge::widen(element);
+      else
+        sums[i] += element;
+    }
+  }
+  uint4 result;
+  for (int i = 0; i < kElements; ++i) {
+    T element;
+    if constexpr (kIsReduced<T>)
+      element = railgauge::narrow<T>(sums[i]);
+    else
+      element = sums[i];
+    std::memcpy(reinterpret_cast<char*>(&result) + i * sizeof(T), &element, sizeof(T));
+  }
+  return result;
+}
+inline void store_to_all(void* to, uint4 value) {
+  Thread::self().pass();
+  for (char* place : places_of(to)) std::memcpy(place, &value, sizeof value);
+}
+inline void order_addresses() {}
 
 }  // namespace railgauge::gpu
 

@@ -196,6 +196,9 @@ def why_not_exportable(device: int) -> str:
     Why a GPU can have no memory that other processes map through descriptors; empty: it can.
     """
 
+def why_no_nvls(device: int) -> str:
+    """Why a GPU cannot add up on NVSwitches; empty: it can."""
+
 class FabricTrial:
     """
     A little memory of a GPU, by CUDA's number, to try whether those of other hosts map it; UnavailableError: it has no such memory.
@@ -242,9 +245,9 @@ class GpuMark:
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
-    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = [], handle_types: int = 0) -> None:
+    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float, numbers: Sequence[int] = [], handle_types: int = 0, nvls: bool = False) -> None:
         """
-        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors. `handle_types`: of memory for these are its staging buffers.
+        `layout`: blocks, bytes of a slot, blocks of lines, full lines. `numbers`: by rank, its number in errors. `handle_types`: of memory for these are its staging buffers. `nvls`: with the kernels that add up on NVSwitches.
         """
 
     def lend(self) -> list[bytes]:
@@ -272,6 +275,17 @@ class GpuEngine:
         """
         Register memory, all ranks in one order; the number of the registration.
         """
+
+    def offer_multicast(self, registration: int) -> bytes:
+        """
+        The first of three steps of all ranks to a multicast address of symmetric memory: what each rank needs from this one.
+        """
+
+    def join_multicast(self, registration: int, offered: Sequence[bytes]) -> None:
+        """The second step."""
+
+    def bind_multicast(self, registration: int) -> None:
+        """The third, once the second has succeeded on all ranks."""
 
     def close_memory(self, registration: int) -> None: ...
 

@@ -20,7 +20,7 @@ struct CUctx_st {
 namespace {
 
 constexpr int kDriver = 13000, kProcessors = 16, kAttributeProcessors = 16, kAttributeMajor = 75,
-              kAttributeMinor = 76, kMajor = 9, kMinor = 0;
+              kAttributeMinor = 76, kAttributeMulticast = 132, kMajor = 9, kMinor = 0;
 const std::map<Result, const char*> kNames = {
     {kInvalidValue, "INVALID_VALUE"},
     {kOutOfMemory, "OUT_OF_MEMORY"},
@@ -30,6 +30,7 @@ const std::map<Result, const char*> kNames = {
     {kInvalidContext, "INVALID_CONTEXT"},
     {kPeerUnsupported, "PEER_ACCESS_UNSUPPORTED"},
     {kInvalidHandle, "INVALID_HANDLE"},
+    {kIllegalState, "ILLEGAL_STATE"},
     {kNotFound, "NOT_FOUND"},
     {kNotReady, "NOT_READY"},
     {kPeerAlreadyEnabled, "PEER_ACCESS_ALREADY_ENABLED"},
@@ -187,11 +188,13 @@ Result cuDeviceGetByPCIBusId(Device* device, const char* bus_id) {
   return kInvalidValue;
 }
 
+// FAKE_CUDA_FAULTS=cuMulticastCreate=801: the GPU has no multicast.
 Result cuDeviceGetAttribute(int* value, int attribute, Device device) {
-  *value = attribute == kAttributeProcessors ? processors(context_of(device)->number)
-           : attribute == kAttributeMajor    ? kMajor
-           : attribute == kAttributeMinor    ? kMinor
-                                             : 1;  // what can be on is on
+  *value = attribute == kAttributeProcessors  ? processors(context_of(device)->number)
+           : attribute == kAttributeMajor     ? kMajor
+           : attribute == kAttributeMinor     ? kMinor
+           : attribute == kAttributeMulticast ? fault("cuMulticastCreate", device) != kNotSupported
+                                              : 1;  // what can be on is on
   return kSuccess;
 }
 

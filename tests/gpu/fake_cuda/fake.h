@@ -32,11 +32,12 @@ inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInva
                         kAlreadyRegistered = 712, kNotRegistered = 713, kNotPermitted = 800,
                         kNotSupported = 801, kCaptureUnsupported = 900, kCaptureMerge = 902,
                         kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
-                        kCaptureImplicit = 906, kCapturedEvent = 907;
+                        kCaptureImplicit = 906, kCapturedEvent = 907, kIllegalState = 401;
 inline constexpr Result kHang = -1, kCorrupt = -2, kLate = -3;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;
 RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_DECLARE)
+RAILGAUGE_CUDA_MULTICAST_FUNCTIONS(RAILGAUGE_DECLARE)
 #undef RAILGAUGE_DECLARE
 extern "C" Result cuMemGetHandleForAddressRange(void*, Pointer, std::size_t, int,
                                                 unsigned long long);

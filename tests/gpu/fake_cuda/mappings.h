@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is mapped where: memory of cuMemAlloc and cuIpcOpenMemHandle (memory.cc), of cuMemMap
-// (virtual_memory.cc), and of pools (pools.cc).
+// (virtual_memory.cc), multicast objects among them (multicast.cc), and of pools (pools.cc).
 #pragma once
 
 #include <map>
@@ -35,6 +35,17 @@ void give_back(Context context, int file, std::size_t size);
 Result fabric_allowed(Device device);
 Result export_to_fabric(void* handle, int file);
 Result import_from_fabric(const void* handle, int* file);
+// Memory of cuMemCreate: its file and size, and its GPU, null: another process's.
+struct Allocated {
+  int file;
+  std::size_t size;
+  Context context;
+};
+Allocated allocated(MemoryHandle handle);
+// A handle of a file that stands for something else, which takes the file.
+MemoryHandle keep_file(int file, std::size_t size, int handle_types);
+// A mapping of a multicast object is gone, if it was one.
+void forget_multicast(Pointer begin);
 
 inline void* address(Pointer pointer) { return reinterpret_cast<void*>(pointer); }
 

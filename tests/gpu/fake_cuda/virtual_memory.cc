@@ -61,6 +61,17 @@ MemoryHandle keep(const Physical& physical) {
 
 }  // namespace
 
+Allocated allocated(MemoryHandle handle) {
+  const Physical& physical = allocations.at(handle);
+  return {physical.file, physical.size, physical.context};
+}
+
+MemoryHandle keep_file(int file, std::size_t size, int handle_types) {
+  MemoryProperties properties{};
+  properties.handle_types = handle_types;
+  return keep({file, size, properties, nullptr, 1});
+}
+
 extern "C" {
 
 Result cuMemCreate(MemoryHandle* handle, std::size_t size, const MemoryProperties* properties,
@@ -175,6 +186,7 @@ Result cuMemUnmap(Pointer begin, std::size_t size) {
   const std::lock_guard lock(mutex);
   for (const auto one : mappings_of(begin, size)) {
     mmap(address(one->first), one->second.size, PROT_NONE, kNothing | MAP_FIXED, -1, 0);
+    forget_multicast(one->first);
     drop(one->second.allocation);
     mappings.erase(one);
   }

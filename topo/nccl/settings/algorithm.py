@@ -37,7 +37,7 @@ class Algorithm(StrEnum):
     each peer. `recursive_doubling` and `recursive_halving` double the peers, or halve the data, in every step;
     `hierarchical` is within each host, then across hosts, then within each host; `zero-copy` works on the callers'
     arrays themselves, if ranks reach each other's memory; `copy-engine` likewise, with the GPUs' copy engines instead
-    of kernels. NCCL's alone: `nvls` (NVSwitches multicast and reduce), `nvlstree` (the same, nodes joined by trees),
+    of kernels; `nvls` has NVSwitches multicast and reduce. NCCL's alone: `nvlstree` (nvls, nodes joined by trees),
     `pat` (parallel trees, one rank a node), `collnetdirect` and `collnetchain` (the network reduces: SHARP).
     """
 

@@ -34,6 +34,10 @@ Driver::Driver() {
 #define RAILGAUGE_CUDA_RESOLVE(name, symbol, parameters) resolve(library, #symbol, name);
   RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_RESOLVE)
 #undef RAILGAUGE_CUDA_RESOLVE
+#define RAILGAUGE_CUDA_FIND(name, symbol, parameters) \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #symbol));
+  RAILGAUGE_CUDA_MULTICAST_FUNCTIONS(RAILGAUGE_CUDA_FIND)
+#undef RAILGAUGE_CUDA_FIND
   context_event = reinterpret_cast<decltype(context_event)>(dlsym(library, "cuCtxRecordEvent"));
   memory_handle =
       reinterpret_cast<decltype(memory_handle)>(dlsym(library, "cuMemGetHandleForAddressRange"));

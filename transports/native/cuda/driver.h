@@ -43,6 +43,12 @@ struct MemoryAccess {
   MemoryLocation location;
   int flags;
 };
+// CUmulticastObjectProp.
+struct MulticastProperties {
+  unsigned devices;
+  std::size_t bytes;
+  unsigned long long handle_types, flags;
+};
 
 // CUlaunchAttribute and CUlaunchConfig.
 struct LaunchAttribute {
@@ -152,6 +158,14 @@ struct LaunchConfig {
   X(graph_run_destroy, cuGraphExecDestroy, (GraphRun))                                             \
   X(graph_destroy, cuGraphDestroy, (Graph))
 
+// The same of multicast objects; the members are null before CUDA 12.1.
+#define RAILGAUGE_CUDA_MULTICAST_FUNCTIONS(X)                                                \
+  X(multicast_create, cuMulticastCreate, (MemoryHandle*, const MulticastProperties*))        \
+  X(multicast_add, cuMulticastAddDevice, (MemoryHandle, Device))                             \
+  X(multicast_bind, cuMulticastBindMem,                                                      \
+    (MemoryHandle, std::size_t, MemoryHandle, std::size_t, std::size_t, unsigned long long)) \
+  X(multicast_unbind, cuMulticastUnbind, (MemoryHandle, Device, std::size_t, std::size_t))
+
 class Driver {
  public:
   // The driver of this process; Error (kSystem) if there is none, or it lacks a function.
@@ -159,6 +173,7 @@ class Driver {
 
 #define RAILGAUGE_CUDA_MEMBER(name, symbol, parameters) Result(*name) parameters = nullptr;
   RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_MEMBER)
+  RAILGAUGE_CUDA_MULTICAST_FUNCTIONS(RAILGAUGE_CUDA_MEMBER)
 #undef RAILGAUGE_CUDA_MEMBER
   Result (*context_event)(Context, Event) = nullptr;  // cuCtxRecordEvent; null before CUDA 12.5
   // cuMemGetHandleForAddressRange; null before CUDA 11.7
