@@ -58,7 +58,7 @@ LINK_LAYERS_MIXED = Card(
 RDMA_ACCESS_REFUSED = Card(
     id="rdma-access-refused",
     title="A NIC refused access to memory",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about=(
         "Status 9, 10 and 11 come from the peer's NIC, which says that an address, key or size is not allowed; the "
         "peer reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks "
@@ -92,7 +92,9 @@ RDMA_ACCESS_REFUSED = Card(
         Pattern(
             r"access violation work queue|local access violation|(?<!request )local work queue error",
             FAIL,
-            "a NIC reports that a peer wanted memory that it may not access",
+            "a NIC reports an access to memory that is not allowed: the completion of that operation, here or in the "
+            "log of the peer, says whose it was",
+            follows=True,
         ),
         Pattern(
             r"invalid request local work queue error",
@@ -194,6 +196,12 @@ RDMA_CALL_FAILED = Card(
             FAIL,
             "a NIC gives no more contexts, pages or queues: many processes of the node have opened it; fewer ranks or "
             "connections (UCX_TLS with ud or dc), or a higher limit in its firmware (mlxconfig)",
+        ),
+        Pattern(
+            r"mlx5dv_devx_\w+\(\w*\) failed.*syndrome",
+            FAIL,
+            "a NIC's firmware refuses a queue that a program asks for by DevX: its limits are reached, or firmware and "
+            "libmlx5 are of another release; the syndrome tells NVIDIA's support which",
         ),
         Pattern(
             r"RDMA_CM_EVENT_(?:REJECTED|UNREACHABLE|\w+_ERROR|DEVICE_REMOVAL)|rdma_(?:resolve_\w+|connect)\b.*(?:fail"

@@ -34,9 +34,14 @@ IB_PORT_DOWN = Card(
             "libfabric's PSM3 finds a NIC whose port is not up",
         ),
         Pattern(
-            r"no active ports detected|no (?:hfi|nic) units are active",
+            r"no (?:hfi|nic) units are active",
             FAIL,
-            "MPI finds RDMA or Omni-Path devices of which no port is up",
+            "MPI finds Omni-Path devices of which no port is up",
+        ),
+        Pattern(
+            r"no active ports detected",
+            WARN,
+            "MPI finds RDMA devices of which no port is up for it, and goes on with another network",
         ),
     ),
     links=("https://github.com/leptonai/gpud/issues/482", "https://github.com/NVIDIA/nccl/issues/394"),
