@@ -289,6 +289,11 @@ MPI_NETWORK_MISSING = Card(
             follows=True,
         ),
         Pattern(
+            r"Hcol library init failed",
+            INFO,
+            "hcoll, which MPI takes for its own collectives where NVIDIA's NICs are, does not start and is left out",
+        ),
+        Pattern(
             r"OFI EP enable failed",
             FAIL,
             "MPI cannot open an endpoint of libfabric: another job or process of the node has its address or its "
