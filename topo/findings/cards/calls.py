@@ -181,6 +181,7 @@ GPU_MEMORY_FULL = Card(
             r"^(?!.*more than 1EB).*?(?:"
             r"(?:[Cc]uda|CUDA|HIP|hip).*(?:(?<!running )(?<!ran )out of memory|OUT_OF_MEMORY|OutOfMemory)"
             r"|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc|RESOURCE_EXHAUSTED: Out of memory"
+            r"|ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
             r"|Free memory on device.*less than|(?<!ray\.exceptions\.)OutOfMemoryError)",
             FAIL,
             "no memory left on a GPU",
@@ -291,6 +292,12 @@ CUDA_FAILURE = Card(
             r"|DP ))",
             FAIL,
             "the GPU itself reports an error",
+        ),
+        Pattern(
+            r"ZE_RESULT_ERROR_(?!OUT_OF_DEVICE_MEM)\w+",
+            FAIL,
+            "a call of Level Zero, which drives Intel's GPUs, failed: the line has its result",
+            general=1,
         ),
         Pattern(
             r"mapping of buffer object failed|[Cc]uda failure 205\b",

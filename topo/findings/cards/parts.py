@@ -238,6 +238,12 @@ INVALID_USAGE = Card(
             follows=True,
         ),
         Pattern(
+            r"must be initialized via NCCL_\w+_INITIALIZER",
+            FAIL,
+            "the program gives NCCL a structure that NCCL's initializer did not fill, or that of another release: it "
+            "was built with other headers than the libnccl that runs",
+        ),
+        Pattern(
             r"\bin the 0\.\.-1 range|[Cc]omm \S+ has already been destroyed",
             FAIL,
             "the program goes on with a communicator that did not start, or was destroyed",
@@ -269,6 +275,12 @@ SYSTEM_CALL_FAILED = Card(
     remedy="look at the reason in the line: limits (ulimit -a), rights of the container, space of a file system",
     shows=("proxy.cc:1600 NCCL WARN Call to fcntl failed : Bad file descriptor",),
     patterns=(
+        Pattern(
+            r"pthread_create returns 22\b",
+            FAIL,
+            "oneCCL cannot start a thread on the cores that it was given: the process does not have them "
+            "(CCL_WORKER_AFFINITY, the launcher's binding, the cpuset of the container)",
+        ),
         Pattern(
             r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap"
             r"|unlink|could not map|unable to open"

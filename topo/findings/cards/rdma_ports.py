@@ -127,7 +127,7 @@ MTU_MISMATCH = Card(
     shared_with=("gid-index-invalid", "rail-unreachable"),
     patterns=(
         Pattern(
-            ended_with(1),
+            rf"{ended_with(1)}|\blocal length error\b",
             FAIL,
             "a message was longer than a NIC expected (status 1, local length error): mostly the two ends have "
             "different MTUs, which NCCL does not adjust",

@@ -80,6 +80,7 @@ WORDS = (
     b"|missing ranks|t accessible|t available|mlx5dv_|ss_family|store based barrier|bind() failed|Libfabric library"
     b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
     b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware |NVIDIA GPU|WPR2|to be reset"
+    b"|ZE_RESULT|local_coord|from ATL, set|length error|_create returns"
 )
 """The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and
 in those of 2.0 to 2.3, which did not name itself. The more of a word are hexadecimal digits, the more lines have its
