@@ -23,6 +23,8 @@ def read(text: str, host: PastedHost) -> str:
     for row in found:
         port, words = host.device(row[1]).port(int(row[2])), dict(WORDS.findall(row[3]))
         port.netdev = words.get("netdev", port.netdev)
+        if port.netdev:
+            host.interface(port.netdev)
         ethernet = port.netdev is not None and OF_ETHERNET.match(port.netdev)
         facts = {
             "state": STATES.get(words.get("state", "")),

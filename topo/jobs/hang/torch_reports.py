@@ -18,7 +18,7 @@ from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState,
 
 SOURCE = "report of PyTorch"
 MONITORED = "monitoredBarrier"
-"""A barrier in which one rank waits for each other one; what else they have called, it does not know."""
+"""A barrier in which one rank waits for each other one; it does not know what they called before."""
 TELLING = (
     b"monitoredBarrier",
     b"store based barrier",
