@@ -144,7 +144,7 @@ def _standing(name: str, track: Track) -> str:
     call = _shown(track)
     what = f"{call.name or 'collective'} #{call.number}" if call else f"{name or 'collective'} #{track.entered}"
     if track.entered <= 0 and call is None:
-        return "no collective called"
+        return f"no {name or 'collective'} called"
     if track.waits_in is None:
         return f"{'out of' if track.completed is not None else 'called'} {what}, the last"
     terms = describe((call.name, call.elements, call.dtype, call.op, call.root, ())) if call else ""

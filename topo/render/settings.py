@@ -31,7 +31,9 @@ def settings_lines(judged: Sequence[Judgement], now: Selection, *, known: bool) 
     for port in now.ports:
         gid = "" if port.gid_index is None else f"GID {port.gid_index} ({port.gid or 'empty'}), "
         yield f"RDMA port {port.name}: {gid}{port.why}"
-    if not now.ports:
+    if now.plugin:
+        yield f"RDMA ports: those of the network {now.plugin}, without which NCCL does not start"
+    elif not now.ports:
         yield "RDMA ports: none, data between nodes uses sockets"
 
 

@@ -13,6 +13,9 @@ from railgauge.topo.values.number import natural
 from railgauge.topo.values.pci_class import DISPLAY, NETWORK
 
 NVIDIA, MELLANOX = "0x10de", "0x15b3"
+NUMBERED = re.compile(r"NIC\d{1,3}")
+IN_ORDER = 10
+"""So many devices have one order by their names and by the numbers in them."""
 PLACE_NAME = re.compile(
     r"(?:en|ib|eth|roce|rdma|wl|iw)(?:P(\d{1,5}))?p(\d{1,3})s(\d{1,2})(?:f(\d))?(?:n?p\w+|d\d+|n\w+)?"
 )
@@ -34,6 +37,7 @@ def rdma_functions(host: PastedHost) -> list[PastedFunction]:
 
 def identify(host: PastedHost) -> None:
     """Give each GPU its `pci` and each RDMA device its bus id, as far as they are known or can be assumed."""
+    _name_nics(host)
     for name in host.matrix.columns if host.matrix else ():
         if is_gpu(name):
             host.gpu(int(name[3:]))
@@ -41,6 +45,19 @@ def identify(host: PastedHost) -> None:
             host.device(host.matrix.nics.get(name, name) if host.matrix else name)
     _gpus(host)
     _rdma(host)
+
+
+def _name_nics(host: PastedHost) -> None:
+    """Name the NICs of a matrix without its legend as other outputs do: a device is not counted twice."""
+    columns = [name for name in host.matrix.columns if NUMBERED.fullmatch(name)] if host.matrix else []
+    names = {name: f"mlx5_{name[3:]}" for name in columns}
+    if host.matrix is None or host.matrix.nics or not {*host.rdma} or not {*host.rdma} <= {*names.values()}:
+        return
+    if len(names) <= IN_ORDER:
+        host.matrix.nics.update(names)
+        host.assumed.append(
+            f"the legend of NICs was not pasted: {columns[0]} is {names[columns[0]]} assumed, and so on"
+        )
 
 
 def _gpus(host: PastedHost) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recognises pasted outputs by content, and makes one machine of them."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from railgauge.topo.errors import InputError
@@ -11,6 +12,7 @@ from railgauge.topo.facts.pasted import (
     lspci,
     lspci_tree,
     nic_table,
+    rdma_link,
     rdma_tools,
     smi_links,
     smi_matrix,
@@ -25,9 +27,10 @@ from railgauge.topo.facts.sources.kernel_events import KernelEvents
 
 LARGEST = 64 << 20
 """Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
+OF_NOBODY = re.compile(rb"^[ \t]+Lnk(?:Cap|Sta):[ \t]+.*Speed ", re.MULTILINE)
 KINDS = (
     "nvidia-smi (also topo -m, topo -p2p, -q, -L, nvlink -s), lspci (-vvv, -nn, -tv), hwloc (XML), ibstat, ibstatus, "
-    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, a table of NICs, ip -j addr, dmesg"
+    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, rdma link, a table of NICs, ip -j addr, dmesg"
 )
 
 
@@ -64,6 +67,7 @@ READERS: tuple[Read, ...] = (
     rdma_tools.read_show_gids,
     rdma_tools.read_ibv_devices,
     rdma_tools.read_ibdev2netdev,
+    rdma_link.read,
     nic_table.read,
     ip_addr.read,
 )
@@ -78,6 +82,8 @@ def read(sources: Sequence[tuple[str, bytes]]) -> Capture:
     for path, data in sources:
         tools = _recognised(path, data, host)
         if not tools:
+            if OF_NOBODY.search(data):
+                raise InputError("lines of lspci without those of their devices, as 41:00.0 3D controller: ...", path)
             raise InputError(f"neither a topology file, a capture nor output of {KINDS}", path)
         host.tools += [tool for tool in tools if tool not in host.tools]
     return build(host)

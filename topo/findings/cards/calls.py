@@ -49,7 +49,8 @@ CUDA_START_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"invalid device ordinal|[Cc]uda failure 101\b|device < num_gpus|GPU device may be out of range",
+            r"invalid device ordinal|[Cc]uda failure 101\b|device < num_gpus|GPU device may be out of range"
+            r"|[Ff]ailed to set (?:cuda|CUDA|HIP|GPU) device",
             FAIL,
             "a rank asks for a GPU by a number that its process does not have: more ranks on the host than GPUs that "
             "they see (CUDA_VISIBLE_DEVICES, -g, slots of the host file; of MIG a process sees one instance)",
@@ -180,6 +181,7 @@ GPU_MEMORY_FULL = Card(
             r"^(?!.*more than 1EB).*?(?:"
             r"(?:[Cc]uda|CUDA|HIP|hip).*(?:(?<!running )(?<!ran )out of memory|OUT_OF_MEMORY|OutOfMemory)"
             r"|[Cc]uda failure 2\b|Failed to CUDA (?:m|c)alloc|RESOURCE_EXHAUSTED: Out of memory"
+            r"|ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
             r"|Free memory on device.*less than|(?<!ray\.exceptions\.)OutOfMemoryError)",
             FAIL,
             "no memory left on a GPU",
@@ -290,6 +292,19 @@ CUDA_FAILURE = Card(
             r"|DP ))",
             FAIL,
             "the GPU itself reports an error",
+        ),
+        Pattern(
+            r"ZE_RESULT_ERROR_(?!OUT_OF_DEVICE_MEM)\w+",
+            FAIL,
+            "a call of Level Zero, which drives Intel's GPUs, failed: the line has its result",
+            general=1,
+        ),
+        Pattern(
+            r"mapping of buffer object failed|[Cc]uda failure 205\b",
+            FAIL,
+            "memory of a GPU cannot be mapped where it is wanted: for another GPU without P2P between the two, beyond "
+            "what its BAR1 has room for, or by a driver that was changed to allow it",
+            general=1,
         ),
         Pattern(
             r"C(?:uda|UDA) (?:failure|error).*operation not supported",

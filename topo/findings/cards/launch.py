@@ -26,6 +26,12 @@ LAUNCH_FAILED = Card(
     ),
     patterns=(
         Pattern(
+            r"get local_idx/count from ATL, set CCL_|getenv_local_coord: condition",
+            FAIL,
+            "oneCCL does not learn which of its host's processes one is: start them by mpirun, or set "
+            "CCL_ZE_IPC_EXCHANGE=sockets",
+        ),
+        Pattern(
             r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun)\S*: (?:command )?not found"
             r"|Command not found: (?!nvidia-container)\S+|execvp error on file",
             FAIL,
@@ -287,6 +293,11 @@ MPI_NETWORK_MISSING = Card(
             "on locked memory is too low",
             general=1,
             follows=True,
+        ),
+        Pattern(
+            r"Hcol library init failed",
+            INFO,
+            "hcoll, which MPI takes for its own collectives where NVIDIA's NICs are, does not start and is left out",
         ),
         Pattern(
             r"OFI EP enable failed",

@@ -150,6 +150,13 @@ NCCL_ABORTING = Card(
             follows=True,
         ),
         Pattern(
+            r"cleanup comm \S+ rank \d+ failed in destroy",
+            FAIL,
+            "a call failed while a communicator was destroyed, as at the end of a job, where nothing of it is lost, or "
+            "aborted",
+            follows=True,
+        ),
+        Pattern(
             r"Socket recv failed|Failed to execute operation|Proxy Call to rank \d+ failed|proxyDestroy failed"
             r"|communicator encountered a fatal|commDestroySync|commReclaim|ncclProxyStop|ncclCommSetAsyncError"
             r"|ncclProxy(?:Call|Client)|Your program may be hanging|before the previous operation returned ncclSuccess"
@@ -225,6 +232,13 @@ JOB_FAILED = Card(
             FAIL,
             "a rank ended itself (SIGABRT, exit code -6 or 134): PyTorch's watchdog, or an exception that nothing "
             "caught; its lines before say which",
+            follows=True,
+        ),
+        Pattern(
+            r"nvshmem initialization failed",
+            FAIL,
+            "NVSHMEM does not start: the lines above say why, or those of another rank",
+            general=1,
             follows=True,
         ),
         Pattern(

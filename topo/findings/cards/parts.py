@@ -58,7 +58,7 @@ LINK_LAYERS_MIXED = Card(
 RDMA_ACCESS_REFUSED = Card(
     id="rdma-access-refused",
     title="A NIC refused access to memory",
-    levels=(FAIL,),
+    levels=(INFO, FAIL),
     about=(
         "Status 9, 10 and 11 come from the peer's NIC, which says that an address, key or size is not allowed; the "
         "peer reports 'local access violation' at that moment. Registered memory was freed or has moved, the ranks "
@@ -92,7 +92,9 @@ RDMA_ACCESS_REFUSED = Card(
         Pattern(
             r"access violation work queue|local access violation|(?<!request )local work queue error",
             FAIL,
-            "a NIC reports that a peer wanted memory that it may not access",
+            "a NIC reports an access to memory that is not allowed: the completion of that operation, here or in the "
+            "log of the peer, says whose it was",
+            follows=True,
         ),
         Pattern(
             r"invalid request local work queue error",
@@ -196,6 +198,12 @@ RDMA_CALL_FAILED = Card(
             "connections (UCX_TLS with ud or dc), or a higher limit in its firmware (mlxconfig)",
         ),
         Pattern(
+            r"mlx5dv_devx_\w+\(\w*\) failed.*syndrome",
+            FAIL,
+            "a NIC's firmware refuses a queue that a program asks for by DevX: its limits are reached, or firmware and "
+            "libmlx5 are of another release; the syndrome tells NVIDIA's support which",
+        ),
+        Pattern(
             r"RDMA_CM_EVENT_(?:REJECTED|UNREACHABLE|\w+_ERROR|DEVICE_REMOVAL)|rdma_(?:resolve_\w+|connect)\b.*(?:fail"
             r"|rror)",
             FAIL,
@@ -230,6 +238,12 @@ INVALID_USAGE = Card(
             follows=True,
         ),
         Pattern(
+            r"must be initialized via NCCL_\w+_INITIALIZER",
+            FAIL,
+            "the program gives NCCL a structure that NCCL's initializer did not fill, or that of another release: it "
+            "was built with other headers than the libnccl that runs",
+        ),
+        Pattern(
             r"\bin the 0\.\.-1 range|[Cc]omm \S+ has already been destroyed",
             FAIL,
             "the program goes on with a communicator that did not start, or was destroyed",
@@ -261,6 +275,12 @@ SYSTEM_CALL_FAILED = Card(
     remedy="look at the reason in the line: limits (ulimit -a), rights of the container, space of a file system",
     shows=("proxy.cc:1600 NCCL WARN Call to fcntl failed : Bad file descriptor",),
     patterns=(
+        Pattern(
+            r"pthread_create returns 22\b",
+            FAIL,
+            "oneCCL cannot start a thread on the cores that it was given: the process does not have them "
+            "(CCL_WORKER_AFFINITY, the launcher's binding, the cpuset of the container)",
+        ),
         Pattern(
             r"(?i:call to \w+(?:\(\))? (?:timeout|returned|failed)|thread (?:creation|join)|fcntl|\bmmap\b|munmap"
             r"|unlink|could not map|unable to open"

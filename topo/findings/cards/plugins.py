@@ -93,7 +93,21 @@ PLUGIN_FAILED = Card(
             "driver; UCX_TLS=^gdr_copy avoids it",
         ),
         Pattern(
-            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err(?!: remote access)|<warn> err: [1-9]",
+            r"efa:\w+:\w+\(\):\d+<\w+> .*Cannot allocate memory"
+            r"|NET/OFI Unable to register memory .*RC: -12|Unable to write to EQ.*Cannot allocate memory",
+            FAIL,
+            "EFA cannot register more memory: its buffers take huge pages, which have run out or are those of a "
+            "process that forked (FI_EFA_USE_HUGE_PAGE=0), or the limit on locked memory is low",
+        ),
+        Pattern(
+            r"NET/OFI Unable to register memory \(type = [2-9]\)",
+            FAIL,
+            "libfabric does not register GPU memory for the plugin: its provider does without CUDA here, or it is "
+            "EFA's of an installer before 1.29.1 beside NCCL 2.19 or later (FI_EFA_SET_CUDA_SYNC_MEMOPS=0)",
+        ),
+        Pattern(
+            r"NET/OFI.*(?:completed with error|insert remote address)|prov_err(?!: remote access|no: Cannot alloc)"
+            r"|<warn> err: [1-9]",
             FAIL,
             "a transfer through libfabric failed: on AWS look first whether the security group of all nodes lets all "
             "traffic from and to itself pass, in both directions, as EFA needs",
@@ -200,7 +214,7 @@ GIN_FAILED = Card(
             "(--privileged, or /dev/infiniband with CAP_SYS_RAWIO and CAP_IPC_LOCK), or the driver is older",
         ),
         Pattern(
-            r"init failed for transport|nvshmem initialization failed|initialize any transports",
+            r"init failed for transport|initialize any transports",
             FAIL,
             "NVSHMEM finds no transport: IBGDA needs mlx5 devices with nvidia_peermem or DMA-BUF, and the rights to "
             "open them; the lines above say what it skipped",

@@ -142,10 +142,14 @@ VERBS_PROVIDER_MISSING = Card(
     shared_with=("verbs-device-missing",),
     patterns=(
         Pattern(
-            r"Failed to open libibverbs|libibverbs: Warning: couldn't load driver"
-            r"|no userspace device-specific driver found|ibvwrap.*dlv?sym failed",
+            r"Failed to open libibverbs|ibvwrap.*dlv?sym failed",
             WARN,
             "libibverbs or its driver is not installed: NCCL uses sockets instead",
+        ),
+        Pattern(
+            r"libibverbs: Warning: couldn't load driver|no userspace device-specific driver found",
+            WARN,
+            "libibverbs lacks the driver of one kind of NIC: where the host has no other, NCCL uses sockets instead",
         ),
         Pattern(
             r"[Dd]river \w+ does not support the kernel ABI",

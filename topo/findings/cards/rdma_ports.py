@@ -34,9 +34,14 @@ IB_PORT_DOWN = Card(
             "libfabric's PSM3 finds a NIC whose port is not up",
         ),
         Pattern(
-            r"no active ports detected|no (?:hfi|nic) units are active",
+            r"no (?:hfi|nic) units are active",
             FAIL,
-            "MPI finds RDMA or Omni-Path devices of which no port is up",
+            "MPI finds Omni-Path devices of which no port is up",
+        ),
+        Pattern(
+            r"no active ports detected",
+            WARN,
+            "MPI finds RDMA devices of which no port is up for it, and goes on with another network",
         ),
     ),
     links=("https://github.com/leptonai/gpud/issues/482", "https://github.com/NVIDIA/nccl/issues/394"),
@@ -122,7 +127,7 @@ MTU_MISMATCH = Card(
     shared_with=("gid-index-invalid", "rail-unreachable"),
     patterns=(
         Pattern(
-            ended_with(1),
+            rf"{ended_with(1)}|\blocal length error\b",
             FAIL,
             "a message was longer than a NIC expected (status 1, local length error): mostly the two ends have "
             "different MTUs, which NCCL does not adjust",

@@ -22,6 +22,8 @@ from railgauge.topo.nccl.settings.parameter import parameter
 HOPPER = 90
 LOSS = 0.95  # of the bus bandwidth: the model's accuracy
 FEW = 4  # pairs that are named
+UNIT_US = 4.096  # of NCCL_IB_TIMEOUT: IBTA 9.9.2.1.1
+SHORTEST = 14  # NCCL_IB_TIMEOUT before 2.14: NVIDIA's list of environment variables
 
 
 class Harm(NamedTuple):
@@ -53,6 +55,16 @@ def _network(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
         return None
     names = ", ".join(f"{port.name}:{port.rdma_port.number}" for port in other.rdma_ports)
     return Harm(Level.WARN, f"inter-node data uses TCP, although RDMA is available: {names}")
+
+
+def _timeout(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
+    """A wait for a NIC's answer that is shorter than in any release of NCCL; 0 is for ever."""
+    number = parameter(machine.settings, setting.name, 0)
+    if not machine.rdma_ports or not 0 < number < SHORTEST:
+        return None
+    seconds = UNIT_US * 2**number / 1e6
+    message = f"a NIC waits {seconds:.2g} s for an answer, less than in any release of NCCL ({SHORTEST} before 2.14)"
+    return Harm(Level.WARN, message, "a busy network ends jobs with status 12 (retry exceeded)")
 
 
 def _peers(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
@@ -173,6 +185,7 @@ def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
 
 JUDGED: dict[str, Callable[[Machine, Machine, Setting], Harm | None]] = {
     **dict.fromkeys(("NCCL_IB_DISABLE", "NCCL_NET"), _network),
+    "NCCL_IB_TIMEOUT": _timeout,
     **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"), _peers),
     "NCCL_SHM_DISABLE": _shared_memory,
     **dict.fromkeys(("NCCL_NVB_DISABLE", "NCCL_PXN_DISABLE"), _relays),

@@ -22,7 +22,7 @@ from railgauge.topo.findings.node import (
     socket_ifname_virtual,
 )
 from railgauge.topo.findings.node.rule import Rule
-from railgauge.topo.findings.node.setting_harm import direct, harm_of, with_p2p
+from railgauge.topo.findings.node.setting_harm import UNIT_US, direct, harm_of, with_p2p
 from railgauge.topo.findings.settings.other_programs import judged_other
 from railgauge.topo.findings.settings.selection import Selection, select
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
@@ -40,7 +40,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 """The rules about the effect of a setting on the machine."""
 SEE_DEBUG = "NCCL was built with TRACE=1; else it prints as INFO does"
-UNIT_US = 4.096  # of NCCL_IB_TIMEOUT: IBTA 9.9.2.1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +155,9 @@ def _for_rdma(machine: Machine, setting: Setting, now: Selection, other: Selecti
 
 def _of_rdma(name: str, number: int, now: Selection) -> str:
     if name == "NCCL_IB_TIMEOUT":
-        seconds = UNIT_US * 2**number / 1e6
-        return f"a NIC retries after {seconds:.3g} s without an answer, so a dead link is noticed later"
+        later = number > int(KNOWN[name].default)
+        noticed = "a dead link is noticed later" if later else "a busy network is taken for a dead link sooner"
+        return f"a NIC retries after {UNIT_US * 2**number / 1e6:.3g} s without an answer, so {noticed}"
     if name == "NCCL_IB_TC" and any(port.link_layer == "Ethernet" for port in now.ports):
         return f"RoCE packets carry DSCP {number >> 2}; switches must treat it as lossless"
     if name == "NCCL_IB_TC":
@@ -234,7 +234,7 @@ def _without(setting: Setting, other: Selection) -> str:
     if setting.name == IFNAME and other.interfaces is not None:
         return ", ".join(other.interfaces) or "no interface"
     if setting.name in (HCA, "NCCL_IB_DISABLE", "NCCL_NET"):
-        return ", ".join(port.name for port in other.ports) or "sockets"
+        return ", ".join(port.name for port in other.ports) or other.plugin or "sockets"
     if setting.name == GID:
         own: dict[int | None, list[str]] = {}
         for port in other.ports:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.settings.gid import ipv4
-from railgauge.topo.nccl.settings.hca import plugin_off
+from railgauge.topo.nccl.settings.hca import plugin_off, wants_plugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +27,14 @@ class ChosenPort:
 class Selection:
     """interfaces: those of sockets, the first that of the bootstrap; None if addresses are unknown. former: those of
     NCCL before 2.28. comm_id: NCCL_COMM_ID, whose subnet the bootstrap's interface is in. ports: those of RDMA, empty
-    if NCCL uses sockets.
+    if NCCL uses sockets. plugin: the network that NCCL_NET names where it is not NCCL's own, which takes ports itself.
     """
 
     interfaces: tuple[str, ...] | None
     former: tuple[str, ...] | None
     comm_id: str
     ports: tuple[ChosenPort, ...]
+    plugin: str = ""
 
 
 def select(machine: Machine, settings: Mapping[str, str]) -> Selection:
@@ -43,6 +44,7 @@ def select(machine: Machine, settings: Mapping[str, str]) -> Selection:
         former=machine.sockets_under(settings, former=True),
         comm_id=settings.get("NCCL_COMM_ID", ""),
         ports=tuple(map(_chosen, _ports(machine, settings))),
+        plugin=settings["NCCL_NET"] if wants_plugin(settings) else "",
     )
 
 

@@ -15,6 +15,8 @@ from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.placed_element import PlacedElement
 from railgauge.topo.xml.topology_file import is_rccl
 
+ALONE = {"gpu": "NCCL before 2.30 takes", "nic": "NCCL takes"}
+
 
 def _check(file: Machine) -> Iterator[Finding]:
     told: set[str] = set()
@@ -22,6 +24,7 @@ def _check(file: Machine) -> Iterator[Finding]:
     for placed in as_written(file).elements:
         strangers = [inner for outer, inner in pairwise((*placed.around, placed.element)) if _skipped(inner, outer)]
         if not strangers:
+            yield from () if more else _beside_another(placed)
             yield from _attributes(placed, told, more)
         elif strangers[0] is placed.element:
             yield from _element(placed, told)
@@ -39,6 +42,16 @@ def _element(placed: PlacedElement, told: set[str]) -> Iterator[Finding]:
     elif placed.name not in told:
         told.add(placed.name)
         yield RULE.at(placed, Level.INFO, f"<{placed.name}>: unknown to NCCL, ignored")
+
+
+def _beside_another(placed: PlacedElement) -> Iterator[Finding]:
+    """A PCI device holds one NIC for `ncclTopoAddPci`, the first; several GPUs of one bus id are new in 2.30."""
+    around = placed.around[-1] if placed.around else None
+    if around is None or around.name != "pci" or placed.name not in ALONE:
+        return
+    if next(iter(around.all(placed.name))) is not placed.element:
+        message = f"more than one <{placed.name}> in a <pci>: {ALONE[placed.name]} the first one only"
+        yield RULE.at(placed, Level.WARN, message, effect="this one is not seen: each device needs its own <pci>")
 
 
 def _attributes(placed: PlacedElement, told: set[str], more: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:

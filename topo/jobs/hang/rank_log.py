@@ -30,7 +30,7 @@ CALL = re.compile(
     r"\b(?P<name>[A-Z]\w+): opCount (?P<number>[0-9a-f]{1,16}) .*?\bcount (?P<count>\d{1,19}) "
     r"datatype (?P<dtype>\d{1,3}) op (?P<op>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]+)"
 )
-BEFORE = r"([!#-+\x2d-9;-\\^-~]{1,255}):(\d{1,9}):\d{1,9} \[\d{1,3}\] NCCL INFO "
+BEFORE = r"([!#-+\x2d-9;-\\^_a-~]{1,255}):(\d{1,9}):\d{1,9} \[\d{1,3}\] NCCL INFO "
 ALONE = re.compile((BEFORE + re.sub(r"\?P<\w+>", "", CALL.pattern)).encode())
 """A line of one call and nothing else, as nearly all of a log with calls are: what CALL finds in it, faster."""
 HEADER = b"CCL INFO "

@@ -17,6 +17,8 @@ from railgauge.topo.files.lines import LONGEST, lines_saying
 from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track, named
 
 SOURCE = "report of PyTorch"
+MONITORED = "monitoredBarrier"
+"""A barrier in which one rank waits for each other one; it does not know what they called before."""
 TELLING = (
     b"monitoredBarrier",
     b"store based barrier",
@@ -63,11 +65,11 @@ class TorchReports:
         """Add their facts to a scene."""
         if self._late:
             comm = _communicator(scene, "of gloo")
-            call = Call(1, "monitoredBarrier", State.SCHEDULED, timed_out=True)
+            call = Call(1, MONITORED, State.SCHEDULED, timed_out=True)
             for rank in self._late:
-                comm.lane().put(rank, Track(0, 0))
+                comm.lane(MONITORED).put(rank, Track(0, 0))
             for rank in (self._speakers or {0: None}).keys() - self._late.keys():
-                comm.lane().put(rank, Track(1, 0, {1: call}))
+                comm.lane(MONITORED).put(rank, Track(1, 0, {1: call}))
         for rank, (size, came) in sorted(self._starting.items()):
             comm = _communicator(scene, "at its start", size)
             comm.status[rank] = Status.STARTING

@@ -44,7 +44,9 @@ TELLING = (
 BEFORE, AFTER = 3, 6
 """Lines around one that tells something which may be parts of it."""
 NEAR = 100
-"""Groups count by themselves: numbers that differ by less than a hundredth are of one."""
+"""Groups count by themselves: numbers that differ by less than a hundredth are of one, and those that differ by more,
+and by more than so many, of several: ranks of one group wait for each other.
+"""
 REST = 1 << 13
 """Bytes of a block that are read again with the next."""
 
@@ -152,7 +154,11 @@ class Watchdogs:
             alike = groups.get((number, call.name), set())  # its line about the group is not there: that of others is
             alike = alike or self._near(rank, number)
             key = (next(iter(alike)) if len(alike) == 1 else UNNAMED), rank
-            self._standings.setdefault(key, _Standing(about=self._about(key[0]))).stuck = call
+            standing = self._standings.setdefault(key, _Standing(about=self._about(key[0])))
+            standing.enqueued = max(standing.enqueued, number)
+            if standing.stuck is None or not 0 <= number - standing.stuck.number <= NEAR:  # the first is waited for
+                standing.stuck = call
+        self._part_unnamed()
         for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
             comm = _put_standing(scene, group, rank, standing, job_size)
             if comm and group == UNNAMED and self._of_groups:
@@ -169,6 +175,18 @@ class Watchdogs:
         for comm in scene.communicators.values():
             if comm.about == WORLD and SOURCE in comm.sources and not comm.ranks:
                 comm.status |= dict.fromkeys((rank for rank in heard if rank not in comm.lane().tracks), Status.RUNNING)
+
+    def _part_unnamed(self) -> None:
+        """Part the group without a name where its ranks' numbers are far apart."""
+        ranks = {rank: one for (group, rank), one in self._standings.items() if group == UNNAMED}
+        at = {rank: one.stuck.number if one.stuck else one.enqueued for rank, one in ranks.items()}
+        last, name = None, UNNAMED
+        for rank, number in sorted(at.items(), key=lambda one: -one[1]):
+            if last is not None and last - number > max(NEAR, number // NEAR):
+                name = f"{UNNAMED}, of numbers about {number}"
+            if name != UNNAMED:
+                self._standings[name, rank] = self._standings.pop((UNNAMED, rank))
+            last = number
 
     def _near(self, rank: int, number: int) -> set[str]:
         """The groups whose ranks stand so near by their numbers that this rank, not among them, is one more."""

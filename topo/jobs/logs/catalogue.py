@@ -15,7 +15,7 @@ from railgauge.topo.findings.cards.logs import JOB_FAILED
 from railgauge.topo.jobs.logs.needles import needles
 
 OF_COMMUNICATION = re.compile(
-    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv|\bccom\b"
+    r"(?i)gloo|c10d|torch\.distributed|tcpstore|processgroup|\bucx\b|\bmpi|btl_tcp|\bxla|\bhydu_|pmiserv|\bccom\b|nvshmem"
 )
 WARNS = re.compile(r"\[W[ \d]|(?<!\bccom )\bwarn(?:ing)?\b", re.IGNORECASE)
 """A library that connects warns of attempts that it repeats."""

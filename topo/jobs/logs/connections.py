@@ -25,17 +25,17 @@ CONNECTION = re.compile(
     r"|direct shared memory)"
 )
 WHOLE = re.compile(
-    rb"([!#-+\x2d-9;-\\^-~]{1,255}):(\d{1,9}):(\d{1,9}) \[\d{1,3}\] NCCL INFO "
+    rb"([!#-+\x2d-9;-\\^_a-~]{1,255}):(\d{1,9}):(\d{1,9}) \[\d{1,3}\] NCCL INFO "
     rb"Channel (\d{1,4})(?:/\d+)? : (\d{1,7})\[(\w*)\] -> (\d{1,7})\[(\w*)\] (?:\[(send|receive)\] )?"
     rb"via ((?:NET/[A-Za-z]\w*/\d+|P2P/[A-Za-z]|SHM)[\x21-\x2b\x2d-\x3a\x3c-\x7e]*)"
 )
 """A line that is nothing else, as nearly all are: what `messages` and CONNECTION find in it, faster."""
 NAMED = b"CCL INFO Channel "
-TOLD = re.compile(rb"([^\s\]:,]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^>]+> [^ ]+ (.*)")
+TOLD = re.compile(rb"([^\s\]:,`]*):[\d:]+ \[\d+\] [NR]CCL INFO Channel [^>]+> [^ ]+ (.*)")
 """A whole line of a connection, for counting: the host, and the text behind the two ranks."""
 ALONE = re.compile(rb"([^:]*):[\d:]* \[[^]]*\] [NR]CCL INFO Channel [^>]*> [^ ]* (.*)\n")
 """The same, faster: it is right where it is found as often as there are lines. Before the host more may stand."""
-HOST = re.compile(r"[^\s\]:,]*$")
+HOST = re.compile(r"[^\s\]:,`]*$")
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 BY_TCP = ("NET/Socket", "NET/FastSocket", "NET/GPUDirectTCPX", "NET/FasTrak")
 """Networks without RDMA: NCCL's own sockets, and plugins of Google Cloud."""

@@ -4,7 +4,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 from railgauge.topo.findings.card import FAIL, INFO, Pattern
 from railgauge.topo.findings.cards.calls import (
@@ -13,6 +12,7 @@ from railgauge.topo.findings.cards.calls import (
     GPU_MEMORY_FULL,
     SOCKET_FAILED,
 )
+from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
@@ -30,22 +30,18 @@ from railgauge.topo.findings.cards.parts import INVALID_USAGE, RDMA_CALL_FAILED,
 from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, GIN_FAILED, PLUGIN_FAILED, UCX_FAILED
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
-from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, IB_PORT_DOWN
+from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, GID_TABLE_HOLES, IB_PORT_DOWN
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import ORDER, Finding, Level
-from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
-from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of, other_causes_of
+from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of
 from railgauge.topo.jobs.logs.ending import RETRIES, RETURNED
+from railgauge.topo.jobs.logs.error_words import OWN_ERROR, Cause, consequence, finding, first_ended, of_end, stated
 from railgauge.topo.jobs.logs.log import Log
 from railgauge.topo.jobs.logs.order import in_time
-from railgauge.topo.jobs.logs.programs import area_of, program_of
 from railgauge.topo.jobs.logs.sighting import Sighting
-from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.statement import OF_PEERS, PLAIN, weight
 from railgauge.topo.jobs.logs.words import named
 
-OWN_ERROR = "the program"
-UNNAMED_CAUSE = "the cause is not in this log: it is in an earlier line, or in the log of another rank"
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
 CAUSES: Mapping[str, tuple[str, ...]] = {
@@ -62,7 +58,14 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
         RDMA_CALL_FAILED.id,
         PEERMEM_MISSING.id,
     ),
-    UCX_FAILED.id: (SHM_DENIED.id, SHM_TOO_SMALL.id, MEMLOCK_LOW.id, CUDA_FAILURE.id, RAIL_UNREACHABLE.id),
+    UCX_FAILED.id: (
+        SHM_DENIED.id,
+        SHM_TOO_SMALL.id,
+        MEMLOCK_LOW.id,
+        CUDA_FAILURE.id,
+        RAIL_UNREACHABLE.id,
+        RDMA_CALL_FAILED.id,
+    ),
     **dict.fromkeys(OF_GPU, (GPU_RECOVERY_NEEDED.id, GPU_LOST.id, DRIVER_MISMATCH.id)),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
 }
@@ -104,40 +107,13 @@ FOREIGN_REQUEST = Entry(
     ),
 )
 """What a request of its thread that fails comes from, unless memory was out before."""
+OF_PORTS = (RAIL_UNREACHABLE, GID_INDEX_INVALID, GID_TABLE_HOLES, IB_PORT_DOWN)
+"""What only a program that has opened an RDMA device reports."""
+IN_TURN = ((CUDA_START_FAILED, CUDA_FAILURE, ""), (PEER_LOST, NODES_DIFFER, "ootstrap"))
+"""What follows from the first where it comes after it: CUDA has not started, or the ranks that are left disagree."""
 CONNECTING = frozenset({PORTS_BLOCKED.id, RANKS_MISSING.id, SOCKET_IFNAME_VIRTUAL.id})
 """Errors of ranks that do not reach each other."""
 CONNECTS = re.compile(r"(?i)connect|rendezvous|gloo|socket|\bstore\b|init_process_group")
-OF_RESULT = tuple(
-    (re.compile(words), said)
-    for words, said in (
-        (r"(?i)unhandled cuda error|ncclUnhandledCudaError", "a call of CUDA failed: GPUs, their driver or memory"),
-        (r"unhandled system error|ncclSystemError", "a call of the system failed: sockets, /dev/shm, memory or RDMA"),
-        (r"(?i)internal error|ncclInternalError", "a check of NCCL's own failed"),
-    )
-)
-"""What a result of NCCL is about, which programs report in one word."""
-NAMES = {"peer": "peers", "status": "status", "opcode": "opcode", "vendor": "vendor_error"} | {
-    "local": "local_gids",
-    "remote": "remote_gids",
-    "hca": "hcas",
-    "gpu": "gpus",
-    "task": "tasks",
-}
-DETAILS = (
-    ("peer", "peer"),
-    ("hca", "through"),
-    ("local", "from GID"),
-    ("remote", "to GID"),
-    ("gpu", "GPU"),
-    ("task", "late:"),
-)
-
-
-class Cause(NamedTuple):
-    """What an error follows from: the id and the subject of a finding."""
-
-    id: str
-    subject: str
 
 
 def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
@@ -147,7 +123,10 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
     hosts of one name.
     """
     ends = log.ends
-    sightings = _of_start(_of_allocator([_in_context(log, seen) for seen in log.sightings.values()]))
+    sightings = _of_allocator([_in_context(log, seen) for seen in log.sightings.values()])
+    turns = _in_turn(sightings)
+    sightings = _following(sightings, [*turns])
+    in_turn = {id(sightings[at]): before for at, before in turns.items()}
     causes = _causes(log, sightings)
     sightings = [seen for seen in sightings if not _is_retry(seen) or any(seen is one for one in causes)]
     known = {seen.entry.card.id: _as_cause(seen) for seen in reversed(causes)}
@@ -166,25 +145,26 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
         yield JOB_FAILED.finding(
             Level.FAIL, OWN_ERROR, f"a rank ends by an error of its own: {own}", evidence={"line": own}
         )
-    elif cause is None and (stated := next((text for text in ends if _is_plain(text, sightings)), "")):
+    elif cause is None and (plain := next((text for text in ends if _is_plain(text, sightings)), "")):
         cause = Cause(JOB_FAILED.id, OWN_ERROR)
-        yield _stated(stated)
+        yield stated(plain)
     clearest = min(filter(_tells, sightings), key=lambda seen: seen.entry.pattern.general, default=None)
     for seen in _in_order(sightings, candidates):
-        if because := _own_cause(seen, known, detail, faulty):
-            yield _consequence(seen, because)
+        if because := in_turn.get(id(seen)) or _own_cause(seen, known, detail, faulty):
+            yield consequence(seen, because)
         elif seen.entry.pattern.follows and seen is not first:
-            yield _consequence(seen, cause or _of_clearest(seen, clearest))
+            ended = first_ended(log.outputs.first_ended) if seen.entry.card is JOB_FAILED else ""
+            yield consequence(seen, cause or _of_clearest(seen, clearest), ended)
         else:
             after = [one for one in sightings if _own_cause(one, known, detail, None) == _as_cause(seen)]
             level = _worst(_level(log, seen, causes), after)
             more = _meeting(log) if seen.entry.card is PORTS_BLOCKED else ""
             if seen is first:
                 more, level = more + order, _worst(level, [one for one in sightings if one.entry.pattern.follows])
-            yield _finding(seen, level, more)
+            yield finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
         failing = any(seen.entry.pattern.level is Level.FAIL for seen in sightings)
-        yield from (_end(text) for text in ends if not (failing and _says_no_more(text)))
+        yield from (of_end(text) for text in ends if not (failing and _says_no_more(text)))
 
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
@@ -205,11 +185,15 @@ def _of_allocator(sightings: list[Sighting]) -> list[Sighting]:
     return _following(sightings, full)
 
 
-def _of_start(sightings: list[Sighting]) -> list[Sighting]:
-    """With calls of CUDA or HIP that fail after it did not start as what follows from that."""
-    cards = [seen.entry.card for seen in sightings]
-    start = cards.index(CUDA_START_FAILED) if CUDA_START_FAILED in cards else len(cards)
-    return _following(sightings, [at for at, card in enumerate(cards) if card is CUDA_FAILURE and at > start])
+def _in_turn(sightings: list[Sighting]) -> dict[int, Cause]:
+    """What errors follow from that came before them, by their places."""
+    found = {}
+    for first, then, words in IN_TURN:
+        begin = next((at for at, seen in enumerate(sightings) if seen.entry.card is first), len(sightings))
+        for at, seen in enumerate(sightings[begin:], begin):
+            if seen.entry.card is then and words in seen.text:
+                found[at] = _as_cause(sightings[begin])
+    return found
 
 
 def _following(sightings: list[Sighting], places: Sequence[int]) -> list[Sighting]:
@@ -266,7 +250,7 @@ def _own_cause(
 def _level(log: Log, seen: Sighting, causes: Sequence[Sighting]) -> Level:
     """INFO for a suspect that is not the cause, and for drivers that libibverbs lacks and nobody needs."""
     innocent = seen.entry.pattern.suspect and not any(seen is cause for cause in causes)
-    unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log))
+    unneeded = seen.entry.card is VERBS_PROVIDER_MISSING and (log.on_one_node or _has_rdma(log, seen))
     return Level.INFO if innocent or unneeded else seen.entry.pattern.level
 
 
@@ -310,43 +294,19 @@ def _as_cause(seen: Sighting) -> Cause:
     return Cause(seen.entry.card.id, named(seen.hosts))
 
 
-def _has_rdma(log: Log) -> bool:
-    """Whether NCCL has RDMA devices: then the drivers that libibverbs lacks are those of other devices."""
-    return any("IB" in kinds for kinds in log.devices.values()) or any("IB" in one for one in log.networks.values())
+def _has_rdma(log: Log, seen: Sighting) -> bool:
+    """Whether NCCL has RDMA devices, or an error is of one: the drivers that libibverbs lacks are those of others."""
+    lacks_a_driver = "libibverbs: Warning" in seen.text
+    named_ones = any("IB" in kinds for kinds in log.devices.values()) or any(
+        "IB" in one for one in log.networks.values()
+    )
+    return named_ones or (lacks_a_driver and any(one.entry.card in OF_PORTS for one in log.sightings.values()))
 
 
 def _candidates(causes: list[Sighting]) -> list[Sighting]:
     """What others may follow from: failures, or else warnings in words that nobody knows."""
     failures = [seen for seen in causes if seen.entry.pattern.level is Level.FAIL]
     return failures or [seen for seen in causes if seen.entry.card is OTHER_WARNING]
-
-
-def _finding(seen: Sighting, level: Level, more: str = "", **evidence: Any) -> Finding:
-    card, pattern = seen.entry
-    facts: dict[str, Any] = {"line": seen.text, "lines": seen.times, "hosts": sorted(seen.hosts), **evidence}
-    facts |= {NAMES[key]: sorted(values) for key, values in seen.named.items()}
-    if others := other_causes_of(seen.entry):
-        facts["other_causes"] = list(others)
-    times = f"{seen.times} {'line' if seen.times == 1 else 'lines'}"
-    message = f"{pattern.meaning}{_details(seen)}{more} ({times}: {seen.text})"
-    return card.finding(level, named(seen.hosts), message, evidence=facts)
-
-
-def _details(seen: Sighting) -> str:
-    """Which part of NCCL speaks where the words say no more, and what completions name."""
-    known = seen.named
-    parts = [f"{title} {', '.join(sorted(known[key])[:4])}" for key, title in DETAILS if key in known]
-    said = speaker(seen.text) if seen.entry.pattern.general > OF_A_FAULT or seen.entry.card is OTHER_WARNING else ""
-    return (f": {', '.join(parts)}" if parts else "") + (f"; it comes from {said}" if said else "")
-
-
-def _consequence(seen: Sighting, cause: Cause | None) -> Finding:
-    if cause is None:
-        of_job = seen.entry.card is JOB_FAILED
-        said = next((f"; {said}" for words, said in OF_RESULT if of_job and words.search(seen.text)), "")
-        return _finding(seen, seen.entry.pattern.level, f"{said}; {UNNAMED_CAUSE}")
-    evidence = {FOLLOWS_FROM: [cause.id, cause.subject]}
-    return _finding(seen, Level.INFO, f"; it follows from {cause.id}: {cause.subject}", **evidence)
 
 
 def _tells(seen: Sighting) -> bool:
@@ -371,30 +331,3 @@ def _says_no_more(text: str) -> bool:
     """Whether the end of a log is what its other errors are: a call of NCCL, or of a program, that failed."""
     entry = entry_of(text, "WARN")
     return bool(RETURNED.search(text)) or not weight(text) or (entry is not None and entry.card is JOB_FAILED)
-
-
-def _end(text: str) -> Finding:
-    """A log that ends in an error is never without a finding: of its words, or of a program that failed."""
-    entry = entry_of(text, "WARN")
-    if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
-        return _finding(Sighting(entry, text, times=1), entry.pattern.level, "; the log ends in it")
-    if RETURNED.search(text) and (said := speaker(text)):
-        message = (
-            f"a function of NCCL failed, and the warning that says why is not in this log; it is of {said} ({text})"
-        )
-        return JOB_FAILED.finding(Level.FAIL, "the log", message, evidence={"line": text})
-    return _stated(text) if weight(text) >= PLAIN else _unknown(text)
-
-
-def _stated(text: str) -> Finding:
-    """An error in words that no card has, which state it plainly."""
-    who, area = program_of(text) or "a program", area_of(text)
-    about = f", about {area}" if area else ""
-    message = f"{who} reports an error in words of its own{about}, and no earlier one is known: {text}"
-    return JOB_FAILED.finding(Level.FAIL, OWN_ERROR, message, evidence={"line": text})
-
-
-def _unknown(text: str) -> Finding:
-    area = f"; by its words it is about {area}" if (area := area_of(text)) else ""
-    message = f"cause not known: the log ends in an error that is not known here{area} ({text})"
-    return JOB_FAILED.finding(Level.WARN, "the log", message, evidence={"line": text})

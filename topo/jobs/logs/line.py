@@ -14,19 +14,19 @@ from typing import NamedTuple
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
 CONTAINER = re.compile(r'\\n"|\\u001b\[[0-9;]*m')  # the end of a message, and colours, in the JSON of a container
 HEADER = re.compile(
-    r"(?:(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +)?(?:\[(?P<device>-?\d{1,10})\] +)?"
+    r"(?:(?P<host>[^\s\]:,\"`]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +)?(?:\[(?P<device>-?\d{1,10})\] +)?"
     r"(?P<source>[\w./+-]{1,255}:\d+ +)?(?:\(\w{1,255}\) +)?"
     r"[NR]CCL (?P<level>INFO|WARN|TRACE|CALL|ERROR)(?: +|$)(?:\[Rank \d+\] +)?"
 )
 OLD_HEADER = re.compile(
-    r"(?:(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +"
+    r"(?:(?P<host>[^\s\]:,\"`]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +"
     r"|(?=\[\d+\] +[\w/-]{1,255}\.(?:h|cc|cu):\d+ +WARN ))"
     r"\[(?P<device>\d{1,4})\] +(?P<source>[\w./+-]{1,255}:\d+ +)?(?P<level>INFO|WARN) +"
 )
 """Of NCCL 2.0 to 2.3, which did not name itself; a line whose host was hidden still has its WARN and source."""
 MOST_DEVICES = 1024
 """Of a host; a device beyond it, or below 0, is one that NCCL does not know yet."""
-CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
+CUT_INTO = re.compile(r"([^\s\]:,\"`]{1,255}):\d+:\d*")
 """A header that another rank's begins in the middle of: what was written of it runs into the next one's host."""
 
 

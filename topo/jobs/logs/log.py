@@ -17,14 +17,13 @@ from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.moment import earlier, moment_of
 from railgauge.topo.jobs.logs.outputs import Outputs
 from railgauge.topo.jobs.logs.records import Rank, Search
+from railgauge.topo.jobs.logs.releases import VERSION, CudaReleases, of_library
 from railgauge.topo.jobs.logs.scan import Scanner
 from railgauge.topo.jobs.logs.sighting import LATE, TASK, Sighting
 
 MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
 UNKNOWN_WORDS = Entry(OTHER_WARNING, Pattern("", WARN, "a warning of NCCL that no card has"))
-VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
-LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
 DEVICES = re.compile(r"NET/(IB\w*|Socket) *: Using (\[0\].*?)(?:;|$)")
 DEVICE = re.compile(r"\[\d+\](?:=\{(?P<merged>[^}]*)\}|(?P<one>[^\s;=]+))")
@@ -75,6 +74,7 @@ class Log:
     def __init__(self) -> None:
         self.messages = 0
         self.releases: defaultdict[str, set[str]] = defaultdict(set)
+        self.cuda = CudaReleases()
         self.ranks: dict[tuple[str, int], Rank] = {}
         self.hosts: dict[str, None] = {}
         self.networks: defaultdict[str, set[str]] = defaultdict(set)
@@ -272,6 +272,7 @@ class Log:
             self.addresses[host, found[1]].add(found[2])
         elif found := VERSION.search(text):
             self.releases[f"{found[1]} {found[2]}"].add(host)
+            self.cuda.built(text, host)
         elif found := SETTING.search(text):
             self.settings[found[1]][found[2].rstrip(".")].add(host)
         elif found := CHANNELS.search(text):
@@ -282,7 +283,7 @@ class Log:
         elif found := PAIR_GDR.search(text):
             self.pair_gdr[host, found[2], found[3]] = found[1] == "Enabled"
         else:
-            return self._graphs(line)
+            return self.cuda.driver(text, host) or self._graphs(line)
         return True
 
     def _graphs(self, line: LogLine) -> bool:
@@ -325,9 +326,8 @@ class Log:
 
     def _others(self, text: str) -> None:
         self.events = self.events or bool(EVENT.search(text))
-        if found := LIBRARY.search(text):
-            code = int(found[1])
-            self.releases[f"NCCL {code // 10000}.{code // 100 % 100}.{code % 100}"].add("")
+        if release := of_library(text):
+            self.releases[release].add("")
         self.outputs.read(text)
 
     def _comm(self, line: LogLine) -> str:

@@ -10,7 +10,7 @@ from railgauge.topo.facts.sources.nvml import fabric_ills
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.cards.comparison import NODES_DIFFER
 from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
-from railgauge.topo.findings.cards.gpus import NUMA_MISBOUND, P2P_UNSUPPORTED
+from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, NUMA_MISBOUND, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_XID
 from railgauge.topo.findings.cards.jobs import RANKS_MISSING
 from railgauge.topo.findings.cards.logs import COLLECTIVE_MISMATCH, OTHER_WARNING, RUN_SLOWER
@@ -65,6 +65,7 @@ def oddities(
         (P2P_UNSUPPORTED, lambda: _shared_memory(log)),
         (CONF_FILE_FORGOTTEN, lambda: settings(log)),
         (NVLINK_MISSING, lambda: _channels(log)),
+        (DRIVER_MISMATCH, lambda: log.cuda.findings()),
         (NODES_DIFFER, lambda: plugins(log)),
         (NODES_DIFFER, lambda: _differences(log)),
         (PCIE_BRIDGE_BOGUS, lambda: _machine(log)),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of other programs in a log: the results of nccl-tests, and ncclras's list of who is behind."""
+"""The output of other programs in a log: the results of nccl-tests, ncclras's list of who is behind, and torchrun's of
+who ended first.
+"""
 
 import re
 
@@ -11,13 +13,16 @@ AVERAGE = re.compile(r"# Avg bus bandwidth *: *(\d{1,9}(?:\.\d{1,9})?)")
 MISMATCH = re.compile(r"^#\S+ \((\w+)\) +MISMATCH")
 LAUNCHED = re.compile(r"^(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18})")
 BEHIND = re.compile(r"^Rank (\d{1,9}) -- GPU (\S+) managed by process \d+ on node (\S+)")
+ROOT_CAUSE = "Root Cause (first observed failure)"
+FIELD = re.compile(r"\b(host|rank|exitcode) +: (\S{1,255})")
+"""Of the summary of torchrun's agent, below its root cause."""
 MOST_LISTED = 1 << 16
 """Processes of one table."""
 
 
 class Outputs:
     """Tables of benchmarks in the files that are at their end, averages of nccl-tests in GB/s, and of ncclras: how many
-    ranks launched how many operations, and who is named.
+    ranks launched how many operations, and who is named; of torchrun the host, rank and exit code of who ended first.
     """
 
     def __init__(self) -> None:
@@ -29,6 +34,8 @@ class Outputs:
         self.named: dict[int, str] = {}
         self.worlds: dict[tuple[str, str], None] = {}
         """Processes (host, pid) that each list themselves as rank 0 of nccl-tests, and no table between them."""
+        self.first_ended: dict[str, str] = {}
+        self._below_cause = False
         self._listed: dict[tuple[str, str], set[int]] = {}
         self._placed: dict[int, str] = {}
 
@@ -79,3 +86,8 @@ class Outputs:
             self.launched[int(found[2])] = int(found[1])
         elif found := BEHIND.search(text):
             self.named[int(found[1])] = found[3]
+        elif ROOT_CAUSE in text:
+            self._below_cause = not self.first_ended
+        elif self._below_cause and (found := FIELD.search(text)):
+            self._below_cause = found[1] not in self.first_ended
+            self.first_ended.setdefault(found[1], found[2])

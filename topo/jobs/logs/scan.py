@@ -16,8 +16,8 @@ INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET(?:/| : U)|Using |Assigned NET "
     rb"|NCCL_|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern "
     rb"| *\+ (?:PCI|NVL|XGMI)|cuMem |RAS "
-    rb"|Search \d|Loading topo|Plugin |Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert)|WARN"
-    rb"|ERROR|failure|version)"
+    rb"|Search \d|Loading topo|Plugin |Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/|KV Convert"
+    rb"|cudaDriver)|WARN|ERROR|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = rb"(?:Pid +\d+ on |Using (?:\[|network)|hip[A-Z]|\] [\w./+-]+:\d+ WARN |\] INFO %s|%s)"
@@ -71,7 +71,7 @@ WORDS = (
     b"|Unschedul|OutOf|Eviction|active ports|units are active|t open hfi|t open nic|fallback fabric|ared memory segment"
     b"|default-sched|kubelet  |RDMA_CM_E|rdma_resol|rdma_conn|limits exc|no resour|retrieve Static"
     b"|itable GID|GID index|v2 GID|without nv|open device|lable RNIC|gister memory|control trig|append LE"
-    b"|xit stat|xit with|xited with|Killed"
+    b"|xit stat|xit with|xited with|Killed|Root Cause|(local_rank|host      :"
     b"|queue exh|GTL lib|able to be opened|annot be selec|vailable pml|nt PyTorch inst"
     b"|ncorrectable h|GPU init|GPU reset|IP block|MemoryError"
     b"|ialize NVML|iner Toolkit|default runtime|No devices found"
@@ -80,6 +80,7 @@ WORDS = (
     b"|missing ranks|t accessible|t available|mlx5dv_|ss_family|store based barrier|bind() failed|Libfabric library"
     b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
     b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware |NVIDIA GPU|WPR2|to be reset"
+    b"|ZE_RESULT|local_coord|from ATL, set|length error|_create returns"
 )
 """The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and
 in those of 2.0 to 2.3, which did not name itself. The more of a word are hexadecimal digits, the more lines have its

@@ -18,7 +18,9 @@ from railgauge.topo.nccl.settings.levels import is_ignored
 from railgauge.topo.nccl.settings.parameter import LARGEST, parameter
 from railgauge.topo.values.number import strtol
 
-HCA, IFNAME, COMM_ID = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "NCCL_COMM_ID"
+HCA, IFNAME, COMM_ID, NET = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "NCCL_COMM_ID", "NCCL_NET"
+OF_DEVICES = re.compile(r"[,:]")
+"""What no network's name has: a list of devices."""
 PLAIN = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 DEBUG = ("NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE")  # in any case: strcasecmp
 CHOICES = {
@@ -129,6 +131,9 @@ def _of_text(known: KnownSetting, one: Mapping[str, str]) -> SettingFault | None
     text = one[known.name]
     if known.name == HCA and not parse_hca(text).entries and not text.startswith("^"):
         return SettingFault(message=f"is {text!r}, which names no device: NCCL uses every port", ignored=True)
+    if known.name == NET and OF_DEVICES.search(text):
+        message = f"is {text!r}, but it names one network, which NCCL does not find: devices are named in {HCA}"
+        return SettingFault(message=message, fatal=True, meant=HCA)
     if known.name == IFNAME and len(text) == 1:
         return SettingFault(message=f"is {text!r}: NCCL ignores values of one character", ignored=True)
     if text != text.strip() or text[:1] in ("'", '"'):

@@ -228,6 +228,11 @@ IBDEV2NETDEV = """\
 0000:1a:00.0 mlx5_0 (MT4129 - MCX75310AAS-NEAT) NVIDIA ConnectX-7 fw 28.39.1002 port 1 (ACTIVE) ==> ibs1 (Up)
 mlx5_1 port 1 ==> enp27s0f1np1 (Down)
 """
+RDMA_LINK = """\
+link mlx5_0/1 subnet_prefix fe80:0000:0000:0000 lid 17 sm_lid 1 lmc 0 state ACTIVE physical_state LINK_UP
+link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
+2/1: mlx5_2/1: state ACTIVE physical_state LINK_UP netdev enp59s0f0 netdev_index 4
+"""
 IP_ADDR = """\
 [{"ifindex":1,"ifname":"lo","flags":["LOOPBACK","UP","LOWER_UP"],"mtu":65536,"operstate":"UNKNOWN",
 "link_type":"loopback","address":"00:00:00:00:00:00",
@@ -306,6 +311,7 @@ ALL = {
     "show_gids": SHOW_GIDS,
     "ibv_devices": IBV_DEVICES,
     "ibdev2netdev": IBDEV2NETDEV,
+    "rdma link": RDMA_LINK,
     "table of NICs": NIC_TABLE,
     "ip -j addr": IP_ADDR,
     "dmesg": DMESG,

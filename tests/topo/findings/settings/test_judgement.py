@@ -74,6 +74,10 @@ def test_settings_of_well_known_guides_are_judged_on_the_machine(fixture):
         ("NCCL_NET=IB", "harmless", None),
         ("NCCL_IB_TIMEOUT=022", "harmful", "nccl-setting-invalid"),
         ("NCCL_IB_TIMEOUT=20", "harmless", None),
+        ("NCCL_IB_TIMEOUT=2", "harmful", "nccl-setting-harmful"),
+        ("NCCL_IB_TIMEOUT=14", "effective", None),
+        ("NCCL_IB_TIMEOUT=0", "effective", None),
+        ("NCCL_NET=IB:mlx5_0,mlx5_1", "harmful", "nccl-setting-invalid"),
         ("NCCL_CROSS_NIC=0", "effective", None),
         ("NCCL_ALGO=Rings", "harmful", "nccl-setting-invalid"),
         ("NCCL_P2P_LEVEL=NEAR", "ignored", "nccl-setting-ignored"),
@@ -94,3 +98,9 @@ def test_a_file_that_turns_a_part_off_is_harmful_by_its_finding():
     one = case(MIXED, files={"/etc/nccl.conf": "NCCL_P2P_DISABLE=1"}, settings={})
     opinion = judge(one, one.known_settings[0]).opinion
     assert (str(opinion.verdict), opinion.finding) == ("harmful", "conf-file-forgotten")
+
+
+def test_a_shorter_wait_notices_a_dead_link_sooner():
+    shorter, longer = (judged(MIXED, one)[one].why for one in ("NCCL_IB_TIMEOUT=18", "NCCL_IB_TIMEOUT=22"))
+    assert "taken for a dead link sooner" in shorter
+    assert "a dead link is noticed later" in longer

@@ -79,6 +79,8 @@ CASES = {
     "completed": ("attribute-missing", "INFO", 5, "1 x <gpu> without sm, which NCCL takes", [(' sm="90"', "")]),
     "nameless": ("attribute-missing", "FAIL", 25, "never finds the NIC", [(NET1, '<net dev="1"')]),
     "misplaced": ("element-ignored", "WARN", 6, "<net> in <gpu>", [(LINK0, '<net name="a"/>')]),
+    "second-nic": ("element-ignored", "WARN", 12, "NCCL takes the first one only", [("</nic>", "</nic><nic/>")]),
+    "second-gpu": ("element-ignored", "WARN", 7, "NCCL before 2.30", [("</gpu>", '</gpu><gpu dev="2" sm="90"/>')]),
     "stranger": ("element-ignored", "INFO", 6, "<rack>", [(LINK0, f"<rack><cpu/></rack>{LINK0}")]),
     "colour": ("element-ignored", "INFO", 2, "colour='red'", [(CPU0, f'{CPU0} colour="red"')]),
     "rank": ("gpu-numbering", "WARN", 19, "rank 0 also at 0000:11:00.0", [('rank="1"', 'rank="0"')]),

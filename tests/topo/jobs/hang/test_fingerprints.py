@@ -46,3 +46,13 @@ def test_ranks_of_one_call_are_together(tmp_path):
     reports = SHAPES + "\n" + SHAPES.replace("Rank 1", "Rank 3").replace("Rank 0", "Rank 2") + "\n"
     (tmp_path / "job.log").write_text(reports)
     assert "ranks 0,2 called allreduce #7 of [4, 3] float; ranks 1,3 called" in message(scene_of(tmp_path))
+
+
+def test_calls_of_all_ranks_that_are_alike_are_said(tmp_path):
+    """PyTorch logs each call before the ranks compare it."""
+    said = "[I ProcessGroupWrapper.cpp:562] [Rank {r}] Running collective: CollectiveFingerPrint(SequenceNumber={n}, "
+    said += f"OpType=ALLREDUCE, TensorShape=[9], {DTYPE})\n"
+    (tmp_path / "job.log").write_text("".join(said.format(r=r, n=n) for n in (17, 18) for r in range(4)))
+    scene = scene_of(tmp_path)
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert "ranks 0-3 called allreduce #18 of [9] float last" in message(scene)

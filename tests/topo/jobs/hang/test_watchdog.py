@@ -12,6 +12,7 @@ from tests.topo.jobs.hang.test_rank_log import watchdog
 from railgauge.topo.jobs.hang.model import JobState
 from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.verdict import verdict
+from railgauge.topo.render.hang import hang_text
 
 GAVE_UP = (
     "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=41, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, "
@@ -122,6 +123,13 @@ def test_who_did_not_come_to_a_barrier_of_gloo(late):
     assert verdict(scene).findings[0].evidence["ranks"] == ([3] if late == "Rank 3" else [3, 5])
 
 
+@pytest.mark.parametrize("late", ["Rank 3", "Ranks 3, 5"])
+def test_what_a_rank_called_before_a_barrier_of_gloo_is_not_made_up(late):
+    scene = read(f"RuntimeError: [Rank 0]: {late} failed to pass monitoredBarrier in 30000 ms\n")
+    assert "had called no operation" not in message(scene)
+    assert "no monitoredBarrier called" in hang_text(scene)
+
+
 @pytest.mark.parametrize("word", ["worker_count", "num_workers_joined"])
 def test_who_did_not_come_to_the_start_of_a_process_group(word):
     said = (
@@ -221,6 +229,20 @@ def test_a_rank_without_its_line_about_the_group_stands_near_those_of_it():
     assert "look also whether all name rank 0 as the root" in message(scene)
     far = read("\n".join(lines).replace("=5324", "=41"))
     assert "no data from rank 0" in message(far)
+
+
+def test_numbers_far_apart_are_of_groups_that_have_no_name():
+    """Ranks of one group wait for each other: none is 30,000 operations behind."""
+    said = LINES["2.2"]
+    numbers = {0: 41, 1: 41, 2: 32041, 3: 32041}
+    scene = read("".join(said.replace("=41", f"={n}").format(r=r) + "\n" for r, n in numbers.items()))
+    assert {name for name, _ in found(scene)} == {"evidence-short"}
+    assert len(scene.communicators) == 2
+
+
+def test_of_timeouts_of_one_rank_it_waits_in_the_first():
+    said = "".join(LINES["2.2"].replace("=41", f"={n}").format(r=0) + "\n" for n in (42, 41, 43))
+    assert stood(read(said)) == {0: 41}
 
 
 def test_a_watchdog_that_is_stuck_in_a_group_without_a_name():

@@ -12,6 +12,7 @@ from railgauge.topo.jobs.logs.line import LogLine, messages
         ("n1:7:8 [3] NCCL INFO text", LogLine("text", "INFO", "n1", 7, 8, 3)),
         ("n1:7:8 [683980679] NCCL INFO text", LogLine("text", "INFO", "n1", 7, 8)),
         ("n1:7:8 [-1373829481] NCCL INFO text", LogLine("text", "INFO", "n1", 7, 8)),
+        ("`n1:7:8 [3] NCCL INFO text", LogLine("text", "INFO", "n1", 7, 8, 3, "`")),
         ("n1:7:8 NCCL CALL ncclGetUniqueId(0x1)", LogLine("ncclGetUniqueId(0x1)", "CALL", "n1", 7, 8)),
         (
             "[2026-11-24 00:39:35] n1:7:8 [0] a.cc:9 NCCL WARN text",

@@ -44,3 +44,11 @@ def test_variables_of_other_programs_have_no_fault_of_nccls():
 def test_an_empty_comm_id_is_fatal_and_another_empty_setting_is_none():
     assert fault_of(Setting(name="NCCL_COMM_ID", value="", origin=ENVIRONMENT)).fatal
     assert fault_of(Setting(name="NCCL_NET", value="", origin=ENVIRONMENT)) is None
+
+
+@pytest.mark.parametrize("devices", ["IB:mlx5_0,mlx5_1", "mlx5_0:1"])
+def test_a_list_of_devices_is_no_network(devices):
+    fault = fault_of(Setting(name="NCCL_NET", value=devices, origin=ENVIRONMENT))
+    assert fault.fatal
+    assert fault.meant == "NCCL_IB_HCA"
+    assert fault_of(Setting(name="NCCL_NET", value="AWS Libfabric", origin=ENVIRONMENT)) is None

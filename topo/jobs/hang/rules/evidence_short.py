@@ -10,6 +10,7 @@ from railgauge.topo.jobs.hang.model import Status, named
 from railgauge.topo.jobs.hang.rules.words import (
     are,
     by_status,
+    complaints,
     evidence,
     evidence_of,
     few,
@@ -51,6 +52,7 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
         by = ", ".join(f"{how} on {host}" for host, how in list(known.items())[:MOST_NODES])
         message = f"NCCL has started (bootstrap interface: {by}), but the logs have no start of a communicator"
         yield RULE.finding(Level.UNKNOWN, "start", message, bootstraps=known)
+    yield from complaints(standstill, RULE, Level.UNKNOWN)
 
 
 RULE: FileRule[Standstill] = FileRule(card=EVIDENCE_SHORT, check=_check)

@@ -53,7 +53,7 @@ def _last(hold: Hold) -> list[str]:
     number, call = calls.pop()
     who = "it" if len(tracks) == 1 else "they"
     if number < 0 or (number == 0 and call is None):
-        return [f"{who} had called no operation before"]
+        return [] if hold.name else [f"{who} had called no operation before"]
     return [
         f"{'its' if who == 'it' else 'their'} last call: {call.name if call else hold.name or 'collective'} #{number}"
     ]
