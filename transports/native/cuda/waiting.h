@@ -10,7 +10,7 @@
 
 namespace railgauge::cuda {
 
-inline constexpr double kPatience = 5;  // s: kernels end by themselves after their timeout
+inline constexpr double kPatience = 5;    // s: kernels end by themselves after their timeout
 inline constexpr Result kNotReady = 600;  // CUDA_ERROR_NOT_READY
 
 // Whether a GPU did not finish in time, and still has not; with drivers before CUDA 12.5, which
