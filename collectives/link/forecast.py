@@ -18,12 +18,18 @@ OF_SOCKETS = 0.37
 """GB/s through sockets over those that a core copies in memory, on the slower of two hosts (4.7 of 12.6; 7.7 of 14)."""
 
 
+LEAST_US = 10
+"""Microseconds that a message takes whose GB/s can be foretold: of a shorter one they are mostly what its start takes,
+which differs more between hosts than the model knows (64 KiB through memory: predicted 22 GB/s, measured 7 to 15).
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class PairForecast:
     """For one pair: GB/s of a long message, microseconds of a short one."""
 
     gb_per_s: float | None
-    """None where an interface does not report its speed."""
+    """None where an interface does not report its speed, or a message takes less than LEAST_US."""
     latency_us: float
     sharing: int
     """How many pairs use one of its interfaces, including itself."""
@@ -71,7 +77,8 @@ class Forecaster:
             medium=self._media[way.transport],
         )
         long, short = (message_cost(where, size) for size in (self._long, self._short))
-        reaches = self._long / long.time_us / 1e3 if len(known) == len(speeds) else None
+        is_known = len(known) == len(speeds) and long.time_us >= LEAST_US
+        reaches = self._long / long.time_us / 1e3 if is_known else None
         return PairForecast(reaches, short.time_us, sharing, where.turns > 1)
 
     def _core_count(self, host: str) -> int:

@@ -13,6 +13,8 @@ from railgauge.collectives.link.pair_result import Moved
 from railgauge.topo.errors import MismatchError, RunError, UsageError, VerificationError
 from railgauge.transports.fault import parse_fault
 
+LONG = 1_200_001
+
 
 @pytest.fixture(autouse=True)
 def _loopback(monkeypatch):
@@ -20,7 +22,7 @@ def _loopback(monkeypatch):
 
 
 def job(**others) -> LinkJob:
-    return LinkJob(**{"bytes": 300_001, "latency_bytes": 5, "iterations": 2, "timeout_s": 20.0} | others)
+    return LinkJob(**{"bytes": LONG, "latency_bytes": 5, "iterations": 2, "timeout_s": 20.0} | others)
 
 
 def measured(ranks: int, *jobs: LinkJob) -> list[LinkResult | Exception]:
@@ -34,6 +36,13 @@ def measured(ranks: int, *jobs: LinkJob) -> list[LinkResult | Exception]:
     return on_ranks(ranks, body)
 
 
+def test_of_a_short_message_latency_alone_is_foretold():
+    result, _ = measured(2, job(bytes=4096))
+    through_memory = result.links[0]
+    assert through_memory.predicted_gb_per_s is None
+    assert through_memory.predicted_latency_us
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
 def test_every_pair_is_measured_by_every_way(ranks):
     first, *others = measured(ranks, job())
@@ -45,7 +54,7 @@ def test_every_pair_is_measured_by_every_way(ranks):
         for link in links:
             assert link.via == link.planned == (("SHM",) * 2 if transport == "SHM" else ("NET/Socket/0",) * 2)
             assert min(*link.gb_per_s, link.both_ways_gb_per_s, link.latency_us, link.predicted_gb_per_s) > 0
-            due = link.measured * (9 * 300_001 + 53 * 5)
+            due = link.measured * (9 * LONG + 53 * 5)
             assert link.moved == Moved(due, sent=(due, due), received=(due, due))
             assert link.wrong == (0, 0)
     assert [place.rank for place in first.ranks] == list(range(ranks))
