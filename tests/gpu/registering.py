@@ -55,8 +55,8 @@ def held() -> tuple[int, int]:
 
 
 def left(before: tuple[int, int]) -> list[int]:
-    """What this process holds more than before; what it still let go of then does not count."""
-    return [max(now - then, 0) for now, then in zip(held(), before, strict=True)]
+    """What this process holds more than before."""
+    return [now - then for now, then in zip(held(), before, strict=True)]
 
 
 def sum_and_parts(comm: GpuCommunicator, memory: DriverMemory) -> list[bool]:
