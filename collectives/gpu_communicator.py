@@ -63,8 +63,8 @@ class GpuCommunicator(Collectives, Divided, GpuPointToPoint, GpuRegistration):
     return at once: results are there when the stream has reached that point. Whatever their streams, each starts when
     the previous one has ended. They can be captured into CUDA graphs, whose replays are in that order too. If a rank
     does not take part within the timeout, the kernels that wait for it end; the next call, or `synchronize`, then
-    raises PeerLostError. Results of an operation are the same bits on all ranks and from run to run: inputs are reduced
-    in the order of the ranks, on rings in the ring's, by NVSwitches (RAILGAUGE_MULTICAST) in theirs.
+    raises PeerLostError. Results of an operation are the same bits on all ranks, and from run to run too unless
+    NVSwitches reduce (RAILGAUGE_MULTICAST): else inputs are reduced in the order of the ranks, on rings in the ring's.
     """
 
     def __init__(
