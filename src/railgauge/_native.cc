@@ -18,6 +18,7 @@ void bind_gdr(nb::module_& m);
 void bind_ib(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_gpu(nb::module_& m);
+void bind_gpu_engine(nb::module_& m);
 void bind_gpu_link(nb::module_& m);
 void bind_memory_floor(nb::module_& m);
 void bind_messages(nb::module_& m);
@@ -51,6 +52,7 @@ NB_MODULE(_native, m) {
   nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
   railgauge::bind_communicator(collectives);
   railgauge::bind_gpu(collectives);
+  railgauge::bind_gpu_engine(collectives);
   railgauge::bind_gpu_link(collectives);
   railgauge::bind_memory_floor(collectives);
   railgauge::bind_messages(collectives);
