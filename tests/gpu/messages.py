@@ -154,7 +154,7 @@ def untaken(rank: Rank) -> None:
     """Rank 1 receives another tag than rank 0 sends: never data of one in the other's place. In a part, where they have
     other numbers, they are named by those of the run.
     """
-    if rank.comm.rank == 2:
+    if rank.comm.rank >= 2:
         return
     part = rank.comm.subset([1, 0])
     if part.rank == 1:
