@@ -3,7 +3,8 @@
 
 On CPU tensors beside Gloo, with `--device cuda` beside NCCL. Run it with a Python that has both railgauge and torch
 (`PYTHONPATH=build/peers/torch/lib/python3.11/site-packages`). The ranks are processes of this machine (ranks.py,
-gpu_ranks.py), started for each turn; the back ends take turns, each first in every second one.
+gpu_ranks.py), started for each turn; the back ends take turns, each first in every second one. Steps of training on
+GPUs have processes with both (training.py).
 """
 
 import argparse
@@ -16,12 +17,15 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from benchmarks import machine
 
 FOLDER = pathlib.Path(__file__).parent
 PEERS = {"cpu": "gloo", "cuda": "nccl"}
 RANKS = {"cpu": "ranks", "cuda": "gpu_ranks"}
+TRAINING = "training"
+"""The ranks with both back ends, on GPUs."""
 UP_TO_256_KIB = (8, 1 << 10, 32 << 10, 256 << 10)
 GOALS = {
     "cpu": {"start_ms": 3.0, "all_reduce_8_us": 0.5, "all_reduce_1048576_us": 0.35, "ddp_step_ms": 0.9},
@@ -59,19 +63,20 @@ def main() -> None:
 def measure(device: str, ranks: int, turns: int) -> Iterable[dict[str, object]]:
     """A sample of each back end for each turn, with the machine's load before it."""
     for turn in range(turns):
+        steps = start(TRAINING, "", ranks) if device == "cuda" else {}
         for backend in ("railgauge", PEERS[device])[:: 1 if turn % 2 else -1]:
             load = machine.load()
-            found = start(device, backend, ranks)
+            found = start(RANKS[device], backend, ranks) | steps.get(backend, {})
             print(f"turn {turn}: {backend} {found}", file=sys.stderr)
             yield {"kind": "sample", "backend": backend, "turn": turn, "load": load, **found}
 
 
-def start(device: str, backend: str, ranks: int) -> dict[str, float]:
-    """What rank 0 measured."""
+def start(program: str, backend: str, ranks: int) -> dict[str, Any]:
+    """What rank 0 of a program of this folder measured; `backend` is its argument."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": str(ranks)}
-    command = [sys.executable, "-m", f"benchmarks.torch.{RANKS[device]}", backend]
+    command = [sys.executable, "-m", f"benchmarks.torch.{program}", backend]
     environ = os.environ | where | {"OMP_NUM_THREADS": "1"}
     processes = [
         subprocess.Popen(command, cwd=FOLDER.parents[1], env=environ | {"RANK": str(rank)}, stdout=subprocess.PIPE)
@@ -79,8 +84,8 @@ def start(device: str, backend: str, ranks: int) -> dict[str, float]:
     ]
     printed = [process.communicate(timeout=600)[0] for process in processes]
     if any(process.returncode for process in processes):
-        raise SystemExit(f"{backend}: a rank failed")
-    found: dict[str, float] = json.loads(printed[0])
+        raise SystemExit(f"{program} {backend}: a rank failed")
+    found: dict[str, Any] = json.loads(printed[0])
     return found
 
 

@@ -11,13 +11,9 @@ import torch
 import torch.distributed as dist
 from benchmarks.torch.ranks import seconds
 from torch import nn
-from torch.distributed.fsdp import fully_shard
-from torch.nn.parallel import DistributedDataParallel
 
 SIZES = {8: 200, 1 << 10: 200, 32 << 10: 200, 256 << 10: 200, 1 << 20: 100, 16 << 20: 30, 256 << 20: 5}
 """Bytes of an all_reduce, and how many are timed together."""
-WIDTH, LAYERS, HEADS, LENGTH, BATCH = 1024, 8, 16, 512, 8
-"""A transformer of 101 million parameters, in bfloat16."""
 DECODE_WIDTH, DECODE_INNER, DECODE_LAYERS, DECODE_BATCH = 4096, 11008, 16, 8
 """Half of the layers of a model of 7 billion parameters, for a token of each of so many sequences."""
 
@@ -36,8 +32,6 @@ def main(backend: str) -> None:
         run = functools.partial(dist.all_reduce, data)
         found[f"all_reduce_{size}_us"] = timed(run, times) * 1e6
         found[f"all_reduce_{size}_in_graph_us"] = timed(captured(run, times).replay, 1) / times * 1e6
-    found["ddp_step_ms"] = timed(step(lambda model: DistributedDataParallel(model, device_ids=[rank])), 5) * 1e3
-    found["fsdp2_step_ms"] = timed(step(sharded), 5) * 1e3
     with torch.inference_mode():
         found["decode_step_ms"] = timed(captured(decode(), 1).replay, 20) * 1e3
     torch.cuda.synchronize()
@@ -55,30 +49,6 @@ def captured(run: Callable[[], object], times: int) -> torch.cuda.CUDAGraph:
         for _ in range(times):
             run()
     return graph
-
-
-def sharded(model: nn.Sequential) -> nn.Module:
-    """The model with its parameters sharded over all ranks, layer by layer."""
-    mesh = dist.device_mesh.init_device_mesh("cuda", (dist.get_world_size(),))
-    for one in (*model, model):
-        fully_shard(one, mesh=mesh)
-    return model
-
-
-def step(spread: Callable[[nn.Sequential], nn.Module]) -> Callable[[], None]:
-    """A training step of the transformer, spread over the ranks, with overlap."""
-    torch.manual_seed(0)
-    layers = (nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True) for _ in range(LAYERS))
-    model = spread(nn.Sequential(*layers).to("cuda", torch.bfloat16))
-    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
-    data = torch.randn(BATCH, LENGTH, WIDTH, device="cuda", dtype=torch.bfloat16)
-
-    def run() -> None:
-        optimizer.zero_grad()
-        model(data).square().mean().backward()
-        optimizer.step()
-
-    return run
 
 
 def decode() -> Callable[[], None]:
