@@ -90,16 +90,18 @@ def start(program: str, backend: str, ranks: int) -> dict[str, Any]:
 
 
 def print_table(device: str, samples: list[dict[str, object]]) -> None:
-    """Medians, their ratio, and the goal."""
+    """Medians, the median of the turns' ratios, and the goal."""
     peer = PEERS[device]
     print(f"| | railgauge | {peer} | ratio | goal |\n|---|---|---|---|---|")
     for what in (name for name in samples[0] if name.endswith(("_us", "_ms"))):
         ours, theirs = (
-            statistics.median(float(str(one[what])) for one in samples if one["backend"] == backend)
+            {one["turn"]: float(str(one[what])) for one in samples if one["backend"] == backend}
             for backend in ("railgauge", peer)
         )
+        ratio = statistics.median(ours[turn] / theirs[turn] for turn in ours)
         goal = f"{NEW_GROUP_MS:g} ms" if what == "new_group_ms" else str(GOALS[device].get(what, ELSEWHERE[device]))
-        print(f"| {what} | {ours:.4g} | {theirs:.4g} | {ours / theirs:.2f} | {goal} |")
+        medians = (f"{statistics.median(one.values()):.4g}" for one in (ours, theirs))
+        print(f"| {what} | {' | '.join(medians)} | {ratio:.2f} | {goal} |")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def test_charts_of_gpus(picture, samples):
     assert {"32 KiB", "1 MiB", "32 MiB"} <= {*shown}
     for name in results.contenders:
         assert shown.count(f"{name} {results.versions[name]}".strip()) == 1
-    assert {"goal", "equal", "limit: copies, both ways at once"} <= {*shown}
+    assert {"goal", "equal", "limit: copies, both directions at once"} <= {*shown}
     assert any("NVLink multicast (NVLS): off for NCCL" in text for text in shown)
     assert any(text.endswith("large sizes, linear") for text in shown)
 
