@@ -134,7 +134,9 @@ def described(error: BaseException) -> str:
         return lacking
     assert isinstance(error, OSError)
     said = error.strerror or str(error)
-    return f"{error.filename}: {said}" if error.filename else said
+    words = os.strerror(error.errno) if error.errno and error.errno in errno.errorcode else said
+    said = said if said == words else f"{said}: {words}"
+    return f"{error.filename}: {said}" if error.filename else f"{said}{_place(error)}"
 
 
 def _lacks(error: BaseException) -> str:
