@@ -10,6 +10,7 @@ from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.finding import Finding, Level
 
 File = TypeVar("File")
+INTERNAL_ERROR = "internal error of railgauge: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ def failed(identifier: str, subject: str, error: Exception) -> Finding:
         id=identifier,
         level=Level.UNKNOWN,
         subject=subject,
-        message=f"internal error of railgauge: {said}",
+        message=f"{INTERNAL_ERROR}{said}",
         evidence={"error": said},
         error=said,
     )
