@@ -5,8 +5,7 @@ typer.
 
 from collections.abc import Iterator, Sequence
 
-from railgauge.topo.errors import INTERNAL
-from railgauge.topo.findings.file_rule import INTERNAL_ERROR
+from railgauge.topo.errors import INTERNAL, INTERNAL_ERROR
 from railgauge.topo.findings.finding import Finding, Level, at_or_above, kept_from_answer
 
 FOUND = 1

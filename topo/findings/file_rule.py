@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from railgauge.topo.errors import Error, LeftOutError, described
+from railgauge.topo.errors import INTERNAL_ERROR, Error, LeftOutError, described
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.finding import Finding, Level
 
 File = TypeVar("File")
-INTERNAL_ERROR = "internal error of railgauge: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from railgauge.topo.errors import Error, described
-from railgauge.topo.findings.file_rule import INTERNAL_ERROR
+from railgauge.topo.errors import INTERNAL_ERROR, Error, described
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.repair import NO_REPAIR, Repair
 from railgauge.topo.machine import Machine

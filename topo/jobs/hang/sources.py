@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-from railgauge.topo.errors import Error, InputError, described
+from railgauge.topo.errors import INTERNAL_ERROR, Error, InputError, described
 from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.files.archive_members import members
 from railgauge.topo.files.compression import is_archive, plain
 from railgauge.topo.files.input_file import blocks
 from railgauge.topo.files.json_value import json_value
-from railgauge.topo.findings.file_rule import INTERNAL_ERROR
 from railgauge.topo.jobs.hang.first_format import in_second_format
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
 from railgauge.topo.jobs.hang.model import JobState
