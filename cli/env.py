@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.findings_output import leave_if_failed
+from railgauge.cli.findings_output import leave_with
 from railgauge.cli.help.command import app_of
 from railgauge.cli.machine_options import From, Json, SaveCapture, name_of, open_machine
 from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
     from railgauge.topo.facts.sources.nccl_settings import Setting
@@ -51,7 +52,7 @@ def env(
     else:
         print_lines(machine_lines(machine, name_of(source)))
         print_lines(map(line, settings_lines(judged, now, known=known)))
-    leave_if_failed([one.failure for one in judged if one.failure])
+    leave_with([one.opinion.failure for one in judged if one.opinion.failure], Level.FAIL, counted=())
 
 
 app = app_of(env)

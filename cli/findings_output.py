@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.findings_status import error_lines, status_of_findings
 from railgauge.cli.help.command import option
 from railgauge.cli.help.page import ANSWER
 from railgauge.cli.output import print_lines
+from railgauge.cli.streams import tell
 from railgauge.topo.errors import INTERNAL, UsageError
-from railgauge.topo.findings.finding import Finding, Level, at_or_above
+from railgauge.topo.findings.finding import Finding, Level, kept_from_answer
 
 if TYPE_CHECKING:
     from railgauge.topo.render.findings import Detail
@@ -40,24 +42,25 @@ Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Ch
 Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Leave out ID or ID,ID...; repeatable.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show each finding, what passed and what is unknown.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show only FAIL and WARN, a line each.")]
-FOUND = 1  # exit status: findings at or above --fail-on
 
 
 def leave_if_failed(findings: Sequence[Finding]) -> None:
     """Exit with 70 and print the errors on stderr if rules crashed; the answer of the other rules stands."""
-    if errors := [one for one in findings if one.error]:
-        for one in errors:
-            where = f" on {one.host}" if one.host else ""
-            print(f"railgauge: {one.id}{where}: {one.message}", file=sys.stderr)
+    if kept_from_answer(findings):
+        _leave(INTERNAL, findings)
+
+
+def leave_with(findings: Sequence[Finding], fail_on: Level, counted: Sequence[Finding] | None = None) -> None:
+    """Exit with the status of the findings (findings_status.py), and print errors of railgauge itself on stderr."""
+    _leave(status_of_findings(findings, fail_on, counted), findings)
+
+
+def _leave(status: int, findings: Sequence[Finding]) -> None:
+    for line in error_lines(findings):
+        tell(f"railgauge: {line}")
+    if status:
         sys.stdout.flush()
-        raise typer.Exit(INTERNAL)
-
-
-def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
-    """Exit with 70 if a rule crashed, else with 1 if a finding is at `fail_on` or worse."""
-    leave_if_failed(findings)
-    if at_or_above(findings, fail_on):
-        raise typer.Exit(FOUND)
+        raise typer.Exit(status)
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> "Detail":

@@ -25,6 +25,8 @@ import traceback
 
 INTERNAL = 70
 """EX_SOFTWARE of sysexits.h: an error of railgauge itself; never the status of a finding or a difference."""
+INTERNAL_ERROR = "internal error of railgauge: "
+"""What stands before its description, where other answers go on."""
 INTERRUPTED = "interrupted"
 """The message of Ctrl-C, and the status of a document that it cut short."""
 NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # Python's threading, C++'s std::thread
@@ -134,7 +136,9 @@ def described(error: BaseException) -> str:
         return lacking
     assert isinstance(error, OSError)
     said = error.strerror or str(error)
-    return f"{error.filename}: {said}" if error.filename else said
+    words = os.strerror(error.errno) if error.errno and error.errno in errno.errorcode else said
+    said = said if said == words else f"{said}: {words}"
+    return f"{error.filename}: {said}" if error.filename else f"{said}{_place(error)}"
 
 
 def _lacks(error: BaseException) -> str:

@@ -54,6 +54,7 @@ final report."""
 MOST_TOLD = 4
 """How many rejected connections the message about missing ranks lists."""
 SALT_BYTES = 16
+NO_HELLO = "it sent other data before it said which rank it is"
 
 
 class Hub:
@@ -211,6 +212,8 @@ class Hub:
             self._connections.refuse(member.address, str(error))
             self._connections.drop(member)
         except ValueError:
+            if member.rank < 0:
+                self._connections.refuse(member.address, NO_HELLO)
             self._gone(member, "sent invalid data")
         except OSError:
             self._gone(member, "is gone: its process ended or its host cannot be reached")

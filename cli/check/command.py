@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.expect_option import Expect
-from railgauge.cli.findings_output import FailOn, Only, Quiet, Skip, Verbose, detail_of, leave_if_failed, leave_with
+from railgauge.cli.findings_output import FailOn, Only, Quiet, Skip, Verbose, detail_of, leave_with
 from railgauge.cli.help.command import app_of
 from railgauge.cli.machine_options import (
     From,
@@ -117,8 +117,7 @@ def check(
         print_json(findings_document(answer))
     else:
         print_lines(check_lines(machine, findings, compared, name=name, detail=detail))
-    leave_if_failed(findings)
-    leave_with(compared.counted(fail_on) if compared else findings, fail_on)
+    leave_with(findings, fail_on, compared.counted(fail_on) if compared else None)
 
 
 app = app_of(check)

@@ -12,7 +12,6 @@ from railgauge.cli.cluster.options import Collector, From, Hostfile, Nodes, Repo
 from railgauge.cli.expect_option import Expect
 from railgauge.cli.fabric.options import FabricFiles
 from railgauge.cli.findings_output import (
-    FOUND,
     FailOn,
     Only,
     Quiet,
@@ -22,6 +21,7 @@ from railgauge.cli.findings_output import (
     leave_if_failed,
     leave_with,
 )
+from railgauge.cli.findings_status import FOUND
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import InputError, UnavailableError, UsageError

@@ -23,6 +23,7 @@ CLI = (
     "collector/__init__.py",
     "collector/main.py",
     "everywhere.py",
+    "findings_status.py",
     "json_text.py",
     "main.py",
     "output.py",

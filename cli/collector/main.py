@@ -13,12 +13,13 @@ from typing import Any
 
 from railgauge import __version__
 from railgauge.cli import everywhere
+from railgauge.cli.findings_status import error_lines, status_of_findings
 from railgauge.cli.main import with_errors_told
 from railgauge.cli.output import document, print_json, write_bytes
 from railgauge.cli.streams import guard_streams, tell
 from railgauge.cli.topo.archive import archive_suffix, packed_capture
-from railgauge.topo.errors import INTERNAL, LeftOutError
-from railgauge.topo.findings.finding import Finding, Level, at_or_above
+from railgauge.topo.errors import LeftOutError
+from railgauge.topo.findings.finding import Finding, Level
 
 LEFT_OUT = {
     "railgauge._native": "the collector has no search for channels",
@@ -30,8 +31,6 @@ NOTICE = (
     "predicted effects (no search for channels) and topology files (no lxml) are left out: "
     "make a capture, and run railgauge check --from FILE where railgauge is installed"
 )
-FOUND = 1
-"""Exit status: findings at or above --fail-on."""
 GZIP = ".tar.gz"
 LEVELS = ("INFO", "WARN", "FAIL", "UNKNOWN")
 
@@ -119,10 +118,8 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _status(findings: Sequence[Finding], fail_on: Level) -> int:
-    if errors := [one for one in findings if one.error]:
-        _warn(tuple(f"{one.id}: {one.message}" for one in errors))
-        return INTERNAL
-    return FOUND if at_or_above(findings, fail_on) else 0
+    _warn(tuple(error_lines(findings)))
+    return status_of_findings(findings, fail_on)
 
 
 def _warn(warnings: Sequence[str]) -> None:

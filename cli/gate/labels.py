@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.findings_output import leave_with
-from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge
+from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge, leave_closed
 from railgauge.cli.machine_options import output as output_option
 from railgauge.cli.output import write_text
 from railgauge.topo.findings.finding import Level
@@ -32,6 +31,9 @@ def nfd(
 ) -> None:
     """Write the verdict as a feature file of Node Feature Discovery: NAME=VALUE lines that become labels.
 
+    Exit status: 0 the node is good, 1 it is broken. railgauge.healthy=unknown with 3: nothing could be checked; and
+    with 70: an error of railgauge itself.
+
     Examples:
         railgauge gate nfd -o features.d/railgauge --expires 600
     """
@@ -39,9 +41,10 @@ def nfd(
 
     judged = judge(source, only, skip, fail_on, save)
     expires = None if keep_s is None else time.time() + keep_s
-    text = "\n".join(feature_lines(judged.findings, judged.counted, expires))
+    healthy = "unknown" if judged.unknown else "false" if judged.counted else "true"
+    text = "\n".join(feature_lines(judged.findings, healthy, expires))
     if output is None:
         print(text)
     else:
         write_text(output, text + "\n")
-    leave_with(judged.findings, fail_on)
+    leave_closed(judged)

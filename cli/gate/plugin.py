@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge
-from railgauge.topo.errors import described
+from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.values.printable import inline
 
@@ -35,18 +35,16 @@ def npd(
         railgauge gate npd
         railgauge gate npd --from @dgx-h100-port-down
     """
-    from railgauge.topo.render.verdict import reason, worst
+    from railgauge.topo.render.verdict import reason
 
     try:
         judged = judge(source, only, skip, fail_on, save)
-    except Exception as error:
-        _leave(described(error), most, NOT_KNOWN)
+    except UsageError as error:
+        _leave(str(error), most, NOT_KNOWN)
     if judged.counted:
         _leave(reason(judged.counted, most), most, NOT_OK)
-    if failed := [one for one in judged.findings if one.error]:
-        _leave(f"{failed[0].id}: {failed[0].message}", most, NOT_KNOWN)
-    if worst(judged.findings) is Level.UNKNOWN:
-        _leave("nothing could be checked", most, NOT_KNOWN)
+    if judged.unknown:
+        _leave(judged.unknown, most, NOT_KNOWN)
     _leave("no problem found", most, 0)
 
 

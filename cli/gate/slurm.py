@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FOUND, leave_if_failed
-from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge
+from railgauge.cli.gate.node import FailOn, From, Only, SaveCapture, Skip, judge, leave_closed
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.findings.finding import Finding, Level
@@ -41,6 +40,9 @@ def slurm(
 ) -> None:
     """Drain this node in Slurm, with the reason, when it is broken.
 
+    Exit status: 0 the node is good, 1 it is broken and drained. It is neither drained nor resumed with 3: nothing could
+    be checked, or scontrol does not answer; and with 70: an error of railgauge itself.
+
     Use it as HealthCheckProgram, or in a prolog. Without --node the name is SLURMD_NODENAME, or the short host name.
 
     Examples:
@@ -53,8 +55,7 @@ def slurm(
     judged = judge(source, only, skip, fail_on, save)
     if judged.counted:
         _drain(name, _reason(judged.counted), dry_run=dry_run)
-        raise typer.Exit(FOUND)
-    leave_if_failed(judged.findings)
+    leave_closed(judged)
     if resume:
         _resume(name, dry_run=dry_run)
 

@@ -5,7 +5,8 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from railgauge.cli.findings_output import FOUND, print_findings
+from railgauge.cli.findings_output import print_findings
+from railgauge.cli.findings_status import FOUND
 from railgauge.cli.json_text import json_text
 from railgauge.cli.link.start import LinkAnswer
 from railgauge.cli.output import document, print_json, print_lines, terminal_width, write_text

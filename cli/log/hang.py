@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 import typer
 
-from railgauge.cli.findings_output import FOUND, FailOn, leave_with, print_findings
+from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.findings_status import FOUND
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import INTERNAL, UsageError
 from railgauge.topo.findings.finding import Level
 
 MOST = 12  # findings shown: many groups may wait for one rank, and the first ones suffice
@@ -69,6 +70,8 @@ def hang(
         if scene.communicators:
             print(f"\n{hang_text(scene)}")
     print_warnings(tuple(scene.notes))
+    if sources.failures:
+        raise typer.Exit(INTERNAL)
     leave_with(judged.findings, fail_on)
     if judged.is_stuck:
         raise typer.Exit(FOUND)

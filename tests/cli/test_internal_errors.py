@@ -53,12 +53,16 @@ def test_a_rank_that_fails_by_itself_ends_the_command_with_70(tmp_path, command,
         ("RecursionError('too deep')", 70, "unexpected RecursionError: too deep"),
         ("SystemExit(0)", 70, "unexpected SystemExit: 0"),
         ("OSError('no number')", 70, "unexpected OSError: no number"),
+        ("OSError(5, 'io')", 3, "io: Input/output error (work/sitecustomize.py:5)"),
+        ("OSError(5, 'Input/output error')", 3, "railgauge run: Input/output error (work/sitecustomize.py:5)"),
         ("MemoryError()", 3, "out of memory"),
         ("PermissionError(13, 'Permission denied', '/there')", 3, "/there: Permission denied"),
     ],
 )
 def test_each_kind_of_error_has_its_status(tmp_path, error, status, words):
-    result = broken(tmp_path, "run", error)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    result = broken(folder, "run", error)
     assert result.returncode == status
     assert words in result.stderr
 

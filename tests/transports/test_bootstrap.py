@@ -92,9 +92,10 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
     ],
     ids=["beat", "bye", "state", "fail", "gather"],
 )
-def test_who_has_not_said_hello_has_no_say(frame):
+def test_who_has_not_said_hello_has_no_say_and_is_named(caplog, frame):
     one = meet_on(HashStore(), 0, 1)
     with socket.create_connection((one.place.address, one.place.port), timeout=10) as early:
+        host, port = early.getsockname()[:2]
         authenticate(early, one.place.secret(b"s"), HUB, deadline=one.deadline)
         early.settimeout(10)
         early.sendall(frame)
@@ -103,6 +104,7 @@ def test_who_has_not_said_hello_has_no_say(frame):
     assert member.all_gather("mine", str) == ["mine"]
     member.close()
     one.close()
+    assert f"rejected {host}:{port}: it sent other data before it said which rank it is" in caplog.text
 
 
 def test_a_rank_says_hello_once():

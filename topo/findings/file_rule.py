@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from railgauge.topo.errors import Error, LeftOutError, described
+from railgauge.topo.errors import INTERNAL_ERROR, Error, LeftOutError, described
 from railgauge.topo.findings.card import Card
 from railgauge.topo.findings.finding import Finding, Level
 
@@ -70,7 +70,7 @@ def failed(identifier: str, subject: str, error: Exception) -> Finding:
         id=identifier,
         level=Level.UNKNOWN,
         subject=subject,
-        message=f"internal error of railgauge: {said}",
+        message=f"{INTERNAL_ERROR}{said}",
         evidence={"error": said},
         error=said,
     )

@@ -40,7 +40,8 @@ class Finding:
 
     `evidence` holds the values that were seen, units in their names; `effect` gives the quantity lost if
     it can be computed; `path` and `line` (1-based) are the place in a file; `since` is None without a baseline.
-    `error`: of railgauge itself, which kept a rule from its answer; the command then ends with 70.
+    `error`: of railgauge itself. With UNKNOWN it kept a rule from its answer, and the command ends with 70; with
+    another level it kept the effect from being computed, and the finding stands.
     """
 
     id: str
@@ -55,6 +56,11 @@ class Finding:
     line: int | None = None
     since: Since | None = None
     error: str = ""
+
+
+def kept_from_answer(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """UNKNOWN of the rules that an error of railgauge itself kept from an answer."""
+    return tuple(one for one in findings if one.error and one.level is Level.UNKNOWN)
 
 
 def may_hide(cause: Finding, one: Finding) -> bool:

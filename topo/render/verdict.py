@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from railgauge.topo.findings.card import Area, in_area
-from railgauge.topo.findings.finding import ORDER, Finding, Level
+from railgauge.topo.findings.finding import ORDER, Finding, Level, kept_from_answer
 from railgauge.topo.values.printable import inline
 
 FEW = 2
@@ -27,8 +27,15 @@ SEVERITIES: Mapping[Level, str] = {
 """The severities of NVIDIA Health Validation (its documentation, "Verdict Schema")."""
 
 
-def worst(findings: Iterable[Finding]) -> Level:
-    """The worst level; UNKNOWN only where nothing was found out, since some checks always need root."""
+def verdict_of(findings: Sequence[Finding]) -> Level:
+    """The worst level; UNKNOWN where nothing was found out, and where an error of railgauge itself kept a rule from its
+    answer and none has failed. Other UNKNOWN do not count: some checks always need root.
+    """
+    level = _worst(findings)
+    return Level.UNKNOWN if level is not Level.FAIL and kept_from_answer(findings) else level
+
+
+def _worst(findings: Iterable[Finding]) -> Level:
     levels = [finding.level for finding in findings if finding.level is not Level.UNKNOWN]
     return max(levels, key=ORDER.index, default=Level.UNKNOWN)
 
@@ -47,17 +54,17 @@ def reason(findings: Sequence[Finding], most: int) -> str:
     return f"{causes[0][: most - len(CUT)]}{CUT}" if causes else ""
 
 
-def feature_lines(findings: Sequence[Finding], counted: Sequence[Finding], expires_s: float | None) -> list[str]:
+def feature_lines(findings: Sequence[Finding], healthy: str, expires_s: float | None) -> list[str]:
     """A feature file of Node Feature Discovery: NAME=VALUE lines, each of which becomes a label of the node.
 
-    findings: all; counted: those that make the node unhealthy. expires_s: the Unix time from which NFD drops the labels
-    (its directive expiry-time); None for never.
+    healthy: true, false or unknown. expires_s: the Unix time from which NFD drops the labels (its directive
+    expiry-time); None for never.
     """
     lines = []
     if expires_s is not None:
         lines.append(f"# +expiry-time={time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(expires_s))}")
-    lines.append(f"railgauge.healthy={'false' if counted else 'true'}")
-    lines.append(f"railgauge.verdict={worst(findings)}")
+    lines.append(f"railgauge.healthy={healthy}")
+    lines.append(f"railgauge.verdict={verdict_of(findings)}")
     lines += [f"railgauge.{level}.{name}={_label(subjects)}" for level, name, subjects in _loud(findings)]
     return lines
 
@@ -66,7 +73,7 @@ def verdict_document(findings: Sequence[Finding], host: str) -> dict[str, Any]:
     """The verdict with the names and severities of NVIDIA Health Validation; `results` has the findings that are not
     PASS.
     """
-    severity = SEVERITIES[worst(findings)]
+    severity = SEVERITIES[verdict_of(findings)]
     affected: dict[str, list[Finding]] = {}
     areas = {card.id: area for area in Area for card in in_area(area)}
     for one in findings:
@@ -78,7 +85,7 @@ def verdict_document(findings: Sequence[Finding], host: str) -> dict[str, Any]:
         "affected_components": [
             {
                 "category": category,
-                "max_severity": SEVERITIES[worst(group)],
+                "max_severity": SEVERITIES[_worst(group)],
                 "check_ids": list(dict.fromkeys(one.id for one in group)),
                 "entities": list(dict.fromkeys(one.subject for one in group)),
             }

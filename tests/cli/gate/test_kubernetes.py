@@ -2,6 +2,7 @@
 """gate npd and gate nfd: what node-problem-detector and Node Feature Discovery read of them."""
 
 import re
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -42,12 +43,54 @@ def test_the_line_is_cut_at_bytes(tmp_path):
     assert "\ufffd" not in done.stdout
 
 
-def test_a_rule_that_fails_is_unknown(monkeypatch):
+@pytest.fixture
+def no_rule_works(monkeypatch):
     crash = next(rule for rule in rules.RULES if rule.id == "acs-enabled")
     monkeypatch.setattr(type(crash), "find", lambda *_: 1 / 0)
+
+
+def test_a_rule_that_fails_is_unknown(no_rule_works):
     done = in_process("gate", "npd", "--from", GOOD)
     assert done.returncode == 2
     assert "internal error" in done.stdout
+
+
+def test_a_node_is_not_labelled_healthy_where_a_rule_fails(no_rule_works):
+    done = in_process("gate", "nfd", "--from", GOOD)
+    assert done.returncode == 70
+    assert labels(done.stdout) == {"railgauge.healthy": "unknown", "railgauge.verdict": "UNKNOWN"}
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_one_rule_that_fails_makes_no_broken_node_unknown(monkeypatch):
+    monkeypatch.setattr(rules, "RULES", tuple(map(fails_behind, rules.RULES)))
+    done = in_process("gate", "nfd", "--from", BROKEN, "--fail-on", "WARN")
+    assert done.returncode == 1
+    assert labels(done.stdout)["railgauge.healthy"] == "false"
+    assert "ZeroDivisionError" in done.stderr
+
+
+def fails_behind(rule):
+    def check(machine):
+        yield from rule.check(machine)
+        raise ZeroDivisionError
+
+    return replace(rule, check=check) if rule.id == "acs-enabled" else rule
+
+
+@pytest.mark.parametrize(
+    ("options", "status"), [(("--from", GOOD, "--only", "memlock-low"), 3), (("--from", "/not/there"), 5)]
+)
+def test_a_node_that_could_not_be_checked_loses_its_label(tmp_path, options, status):
+    path = tmp_path / "railgauge"
+    path.write_text("railgauge.healthy=true\n")
+    assert in_process("gate", "nfd", *options, "-o", str(path)).returncode == status
+    assert labels(path.read_text()) == {"railgauge.healthy": "unknown", "railgauge.verdict": "UNKNOWN"}
+
+
+def test_a_wrong_option_changes_no_label(tmp_path):
+    assert in_process("gate", "nfd", "--from", GOOD, "--only", "no-such", "-o", str(tmp_path / "new")).returncode == 2
+    assert not (tmp_path / "new").exists()
 
 
 def labels(text):

@@ -86,6 +86,12 @@ def test_the_command_is_printed_for_a_shell():
     assert in_process(*GATE, "--from", GOOD, "--dry-run").returncode == 0
 
 
+def test_where_nothing_could_be_checked_no_node_is_resumed():
+    done = in_process("gate", "slurm", "--from", GOOD, "--only", "memlock-low", "--resume", "--dry-run")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "nothing could be checked" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [(("--from", GOOD), "--from requires --node or --dry-run"), (("--dry-run", "--node", "a b"), "not a node's name")],

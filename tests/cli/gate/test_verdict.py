@@ -7,7 +7,8 @@ import pytest
 from tests.cli.command import in_process
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.render.verdict import reason, verdict_document
+from railgauge.topo.findings.node import rules
+from railgauge.topo.render.verdict import reason, verdict_document, verdict_of
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,22 @@ def test_the_severity_decides_the_status(options, status, severity):
     done = in_process("gate", "verdict", *options)
     assert done.returncode == status
     assert json.loads(done.stdout)["overall_severity"] == severity
+
+
+@pytest.mark.parametrize(("source", "says"), [("@dgx-h100", "ZeroDivisionError"), ("/not/there", "No such file")])
+def test_an_error_is_a_verdict_too(monkeypatch, source, says):
+    crash = next(rule for rule in rules.RULES if rule.id == "acs-enabled")
+    monkeypatch.setattr(type(crash), "find", lambda *_: 1 / 0)
+    done = in_process("gate", "verdict", "--from", source)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["overall_severity"] == "UNKNOWN"
+    assert says in done.stderr
+
+
+def test_a_failure_beside_an_error_is_critical():
+    broken = Finding(id="acs-enabled", level=Level.UNKNOWN, subject="", message="internal error", error="KeyError")
+    assert verdict_of([finding(Level.WARN, "ib-port-down", "mlx5_0"), broken]) is Level.UNKNOWN
+    assert verdict_of([finding(Level.FAIL, "ib-port-down", "mlx5_0"), broken]) is Level.FAIL
 
 
 def finding(level, name, subject):

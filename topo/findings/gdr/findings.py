@@ -14,7 +14,7 @@ from railgauge.topo.findings.cards.gdr import GPU_DIRECT_RDMA
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.pairs import GdrPair
-from railgauge.topo.findings.node.effect import once_fixed
+from railgauge.topo.findings.node.effect import once_fixed, priced
 from railgauge.topo.findings.node.peers import below_one_switch, has_gpus, nics
 from railgauge.topo.findings.node.rule import Need, missing
 from railgauge.topo.machine import Machine
@@ -46,7 +46,9 @@ def findings(
         return once_fixed(machine, [f"{nic}.gdr=1" for nic in broken]) if broken else ""
 
     def judged(pair: GdrPair) -> list[Finding]:
-        return [_finding(machine, pair, models.get(pair.gpu.bus_id or "", ""), effect(), pair in tried)]
+        found = _finding(machine, pair, models.get(pair.gpu.bus_id or "", ""), pair in tried)
+        off = {way.failed for way in pair.ways if not way.on}
+        return [priced(found, effect) if found.level is Level.FAIL and GdrCondition.NIC in off else found]
 
     wanted = pairs if asked is None else asked
     return tuple(found for pair in wanted for found in guarded(GPU_DIRECT_RDMA.id, name(pair), partial(judged, pair)))
@@ -78,7 +80,7 @@ def _without_pairs(machine: Machine) -> Finding:
     return GPU_DIRECT_RDMA.finding(level, machine.host or "machine", message, fix=False, host=machine.host)
 
 
-def _finding(machine: Machine, pair: GdrPair, model: str, effect: str, tried: bool) -> Finding:
+def _finding(machine: Machine, pair: GdrPair, model: str, tried: bool) -> Finding:
     off = [way for way in pair.ways if not way.on]
     idle = _nearer(machine, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
     level = _level(pair, model, idle)
@@ -88,7 +90,6 @@ def _finding(machine: Machine, pair: GdrPair, model: str, effect: str, tried: bo
         level,
         name(pair),
         pair.unknown or _message(pair, model) + beside,
-        effect=effect if level is Level.FAIL and GdrCondition.NIC in causes else "",
         fix=pair.used and not pair.unknown and causes != {GdrCondition.GPU},
         host=machine.host,
         evidence=_evidence(machine, pair, tried) | {"nearer_idle": idle},

@@ -21,16 +21,16 @@ def _check(machine: Machine) -> Iterator[Finding]:
     for setting in machine.known_settings:
         if not setting.is_of_file:
             continue
-        level, why, effect = harm_in_file(machine, setting)
-        yield RULE.finding(
-            level,
+        harm = harm_in_file(machine, setting)
+        found = RULE.finding(
+            harm.level,
             setting.name,
-            f"{setting.origin} has {setting.name.strip()}={setting.value}{f': {why}' if why else ''}",
-            effect=effect,
-            fix=level is not Level.INFO,
+            f"{setting.origin} has {setting.name.strip()}={setting.value}{f': {harm.what}' if harm.what else ''}",
+            fix=harm.level is not Level.INFO,
             value=setting.value,
             origin=setting.origin,
         )
+        yield harm.on(found)
     yield from _former(machine)
     yield from unrecorded(RULE, machine)
 

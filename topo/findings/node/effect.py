@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from railgauge.topo.errors import Error
+from railgauge.topo.errors import INTERNAL_ERROR, Error, described
+from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.repair import NO_REPAIR, Repair
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.settings.algorithm import Collective
@@ -28,7 +29,7 @@ PAIR, SEVERAL = 2, 4
 ON_SEVERAL = f"; on {SEVERAL} nodes "
 APART = 0.05  # from which on another share of the bandwidth is stated
 PLUGIN = "no price: NCCL uses such RDMA devices (EFA) through a network plugin, which is not modelled"
-
+UNPRICED = f"no price: {INTERNAL_ERROR}"
 SPLIT = "no price: NCCL splits the node, and the part that is predicted does not lose by it"
 
 
@@ -59,6 +60,10 @@ class Prices:
         fault = next((one for one in self.repairs if one.subject == subject), NO_REPAIR)
         others = [one for one in self.repairs if one != fault]
         return self._between(lambda: repaired(self._machine, others), fault.edits, nodes or self._nodes)
+
+    def on(self, finding: Finding, *, nodes: int | None = None) -> Finding:
+        """The finding with the predicted loss by the fault of its subject; see `priced`."""
+        return priced(finding, lambda: self.loss(finding.subject, nodes=nodes))
 
     def without(self, subject: str) -> str:
         """The predicted loss of a device that the topology has and no job can use; "" without a prediction."""
@@ -91,6 +96,22 @@ class Prices:
         if nodes not in self._whole:
             self._whole[nodes] = _forecast(self._repaired, nodes)
         return ForecastComparison(edits=edits, before=no_slower(self._whole[nodes], after), after=after)
+
+
+def priced(finding: Finding, price: Callable[[], str], unpriced: str = "") -> Finding:
+    """The finding with its price as its effect; where there is none, with `unpriced`, or as it is.
+
+    If railgauge itself fails at the price, the finding stands, with the error.
+    """
+    try:
+        effect = price()
+    except Error:
+        raise
+    except Exception as error:
+        said = described(error)
+        effect = "; ".join(filter(None, (finding.effect, UNPRICED + said)))
+        return replace(finding, effect=effect, error=said)
+    return replace(finding, effect=effect or unpriced or finding.effect)
 
 
 def _words(found: "ForecastComparison") -> str:

@@ -2,12 +2,13 @@
 """A GPU that the machine has lost: on PCI and not in NVML, in NVML and not in CUDA, or missing altogether."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from railgauge.topo.expect.lost_gpus import lost_gpus
 from railgauge.topo.expect.shipped import find
 from railgauge.topo.findings.cards.gpus import GPU_LOST
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.effect import Prices, priced
 from railgauge.topo.findings.node.lost_price import UNPRICED, lost_repairs
 from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.repair import Repair
@@ -19,9 +20,10 @@ def _check(machine: Machine) -> Iterator[Finding]:
     facts, prices = machine.sources.of_all_gpus, Prices(machine)
     for one in lost_gpus(facts):
         if one.sure:
-            price = prices.without(one.subject) if facts.gpu(one.subject) else prices.loss(one.subject)
-            effect = price or f"{RULE.card.effect}; {UNPRICED}"
-            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=effect, gpus=len(facts.gpus))
+            price = prices.without if facts.gpu(one.subject) else prices.loss
+            effect = RULE.card.effect
+            found = RULE.finding(Level.FAIL, one.subject, one.why, effect=effect, gpus=len(facts.gpus))
+            yield priced(found, partial(price, one.subject), f"{effect}; {UNPRICED}")
         else:
             yield RULE.unknown(one.subject, one.why)
     error = facts.driver.cuda_error

@@ -28,15 +28,15 @@ def _check(machine: Machine) -> Iterator[Finding]:
             yield RULE.unknown(subject, "its state cannot be read")
         elif not port.is_active:
             level, why = _judged(machine, device, port, ports)
-            yield RULE.finding(
+            found = RULE.finding(
                 level,
                 subject,
                 f"state {port.state}, physical state {port.physical_state or 'unknown'}: {why}",
-                effect=prices.loss(subject) if level in FAULTS else "",
                 state=port.state,
                 physical_state=port.physical_state,
                 active_ports=sum(1 for _, other in ports if other.is_active),
             )
+            yield prices.on(found) if level in FAULTS else found
 
 
 def _judged(machine: Machine, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:

@@ -5,6 +5,7 @@ a kind tell what is usual, and the fastest of those that share a switch with a G
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from railgauge.topo.findings.cards.rdma_ports import IB_RATE_LOW
 from railgauge.topo.findings.finding import Finding, Level
@@ -32,16 +33,15 @@ def _check(machine: Machine) -> Iterator[Finding]:
         legs, down = _legs(machine, port)
         if down:
             message = f"{len(legs) - len(down)} of the {len(legs)} legs of its bond are up, not {', '.join(down)}"
-            effect = prices.loss(subject) if _full(port, usual) else UNPRICED_LEG
-            yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, legs=legs, down=down)
+            found = RULE.finding(Level.WARN, subject, message, rate_gbps=rate, legs=legs, down=down)
+            yield prices.on(found) if _full(port, usual) else replace(found, effect=UNPRICED_LEG)
         elif usual and rate < usual:
             message = f"{port.rdma_port.rate}; others of its kind have {usual:g} Gb/s"
-            effect = prices.loss(subject)
-            yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
+            yield prices.on(RULE.finding(Level.WARN, subject, message, rate_gbps=rate, usual_gbps=usual))
         elif _degraded(port, rate):
             message = f"{port.rdma_port.rate}: the InfiniBand link trained below its capability"
-            effect = prices.loss(subject) if _full(port, usual) else UNPRICED
-            yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, lanes=port.rdma_port.width)
+            found = RULE.finding(Level.WARN, subject, message, rate_gbps=rate, lanes=port.rdma_port.width)
+            yield prices.on(found) if _full(port, usual) else replace(found, effect=UNPRICED)
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:

@@ -13,14 +13,14 @@ from railgauge.topo.machine import Machine
 def _check(machine: Machine) -> Iterator[Finding]:
     for setting in machine.known_settings:
         if not setting.is_of_file and (harm := harm_of(machine, setting)):
-            yield RULE.finding(
+            found = RULE.finding(
                 harm.level,
                 setting.name,
                 f"{setting.name}={setting.value} (of the {setting.origin}): {harm.what}",
-                effect=harm.effect,
                 fix=harm.level is not Level.INFO,
                 value=setting.value,
             )
+            yield harm.on(found)
     yield from unrecorded(RULE, machine)
 
 

@@ -2,12 +2,13 @@
 """An RDMA NIC, or a port of one, that the machine has lost."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from railgauge.topo.expect.lost_nics import lost_nics
 from railgauge.topo.facts.pci_devices import nics
 from railgauge.topo.findings.cards.rdma import NIC_LOST
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.effect import Prices
+from railgauge.topo.findings.node.effect import Prices, priced
 from railgauge.topo.findings.node.lost_price import UNPRICED, lost_repairs
 from railgauge.topo.findings.node.repair import Repair
 from railgauge.topo.findings.node.rule import Need, Rule, missing
@@ -27,8 +28,9 @@ def _check(machine: Machine) -> Iterator[Finding]:
         return
     for one in lost_nics(facts):
         if one.sure:
-            effect = prices.loss(one.subject) or f"{RULE.card.effect}; {UNPRICED}"
-            yield RULE.finding(Level.FAIL, one.subject, one.why, effect=effect, rdma_devices=len(facts.rdma))
+            effect = RULE.card.effect
+            found = RULE.finding(Level.FAIL, one.subject, one.why, effect=effect, rdma_devices=len(facts.rdma))
+            yield priced(found, partial(prices.loss, one.subject), f"{effect}; {UNPRICED}")
         else:
             yield RULE.unknown(one.subject, one.why)
 

@@ -28,7 +28,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
             why = f", as on all {len(found)} GPUs: by design, or an NVSwitch is down"
             finding = replace(finding, level=Level.INFO, message=finding.message + why)
         elif not state.peer:
-            finding = replace(finding, effect=prices.loss(state.gpu.bus_id, nodes=1) or finding.effect)
+            finding = prices.on(finding, nodes=1)
         yield finding
     if silent := missing(Need.NVML, machine):
         yield RULE.unknown(machine.host, silent)

@@ -2,7 +2,6 @@
 """A fictitious bridge of a hypervisor or a file, so slow that NCCL uses nothing below it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from railgauge.topo.findings.cards.topology_file import PCIE_BRIDGE_BOGUS
 from railgauge.topo.findings.finding import Finding
@@ -19,7 +18,7 @@ from railgauge.topo.xml.topology import PciRate
 def _check(machine: Machine) -> Iterator[Finding]:
     prices = Prices(machine)
     for one in pcie_bridge_bogus.RULE.check(machine):
-        yield replace(one, effect=prices.loss(one.subject) or one.effect)
+        yield prices.on(one)
     if has_gpus(machine) and (silent := missing(Need.NVML, machine)):
         yield RULE.unknown(machine.host, silent)
 

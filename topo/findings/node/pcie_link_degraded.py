@@ -2,7 +2,6 @@
 """A PCIe link that is narrower or slower than its ends, its siblings or its ports allow."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from railgauge.topo.compare.what_if import MAX
 from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
@@ -24,14 +23,8 @@ def _check(machine: Machine) -> Iterator[Finding]:
     states = _states(machine)
     prices = Prices(machine)
     for state in states:
-        loss = prices.loss(state.link.bus_id) if state.is_fault else ""
-        if state.reason is Reason.ENDS_LANES:
-            yield _narrow(state, loss)
-        elif state.reason is Reason.ENDS_SPEED:
-            yield _slow(state, loss)
-        elif state.is_fault and state.reason is not Reason.BOGUS:
-            found = pcie_link_degraded.below_peers(RULE, state)
-            yield replace(found, effect=loss or found.effect)
+        if found := _found(state):
+            yield prices.on(found) if state.is_fault else found
     if machine.facts is None and not any(state.is_fault and state.reason is not Reason.BOGUS for state in states):
         sound = not any(state.reason or (state.link.is_card and not state.link.can.gbit_per_s) for state in states)
         rest = "; no link in the file is narrower or slower than expected" if sound else ""
@@ -41,6 +34,14 @@ def _check(machine: Machine) -> Iterator[Finding]:
     if silent := _silent(states):
         message = f"{_named(silent)}: link width not exposed (VM?); check on the host"
         yield RULE.unknown(silent[0], message, devices=silent)
+
+
+def _found(state: PciState) -> Finding | None:
+    if state.reason is Reason.ENDS_LANES:
+        return _narrow(state)
+    if state.reason is Reason.ENDS_SPEED:
+        return _slow(state)
+    return pcie_link_degraded.below_peers(RULE, state) if state.is_fault and state.reason is not Reason.BOGUS else None
 
 
 def _unlike(state: PciState, unlike: Iterable[PciState]) -> Finding:
@@ -66,7 +67,7 @@ def _silent(states: Iterable[PciState]) -> list[str]:
     return [link.bus_id for link in links if link.now is not None and not link.virtual]
 
 
-def _narrow(state: PciState, loss: str) -> Finding:
+def _narrow(state: PciState) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).lanes, state.full.lanes
     design = {
         Excuse.ALONE: "; it is the only device of its kind here",
@@ -77,21 +78,20 @@ def _narrow(state: PciState, loss: str) -> Finding:
         Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs with {now} lanes; both ends of its link support {full}{why}",
-        effect=loss or f"{now} of {full} lanes",
+        effect=f"{now} of {full} lanes",
         current=f"x{now}",
         max=f"x{full}",
         source=f"/sys/bus/pci/devices/{bus_id}/current_link_width",
     )
 
 
-def _slow(state: PciState, loss: str) -> Finding:
+def _slow(state: PciState) -> Finding:
     bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).gt_per_s, state.full.gt_per_s
     why = ": idle, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
     return RULE.finding(
         Level.INFO if state.excuse else pcie_link_degraded.severity(state),
         bus_id,
         f"{bus_id} runs at {now:g} GT/s; both ends of its link support {full:g}{why}",
-        effect=loss,
         current_gt_per_s=now,
         max_gt_per_s=full,
         source=f"/sys/bus/pci/devices/{bus_id}/current_link_speed",

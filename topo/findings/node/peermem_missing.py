@@ -30,15 +30,10 @@ def _check(machine: Machine) -> Iterator[Finding]:
         message = "nvidia_peermem not loaded; no NIC is near enough to a GPU for GPUDirect RDMA anyway"
         yield RULE.finding(Level.INFO, machine.host, message, fix=False, **evidence)
     else:
-        names = [port.name for port in machine.rdma_ports]
-        yield RULE.finding(
-            Level.FAIL,
-            machine.host,
-            f"nvidia_peermem not loaded, and DMA-BUF does not work ({why}): {', '.join(names)} reach GPUs through "
-            "host memory",
-            effect=Prices(machine).loss(machine.host),
-            **evidence,
-        )
+        names = ", ".join(port.name for port in machine.rdma_ports)
+        off = f"nvidia_peermem not loaded, and DMA-BUF does not work ({why})"
+        message = f"{off}: {names} reach GPUs through host memory"
+        yield Prices(machine).on(RULE.finding(Level.FAIL, machine.host, message, **evidence))
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:

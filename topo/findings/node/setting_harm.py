@@ -5,13 +5,15 @@ For the environment (nccl_setting_harmful.py), for files (conf_file_forgotten.py
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
 from railgauge.topo.facts.known_settings import BINDING, CHOICES
 from railgauge.topo.facts.sources.nccl_settings import Setting
-from railgauge.topo.findings.finding import Level
-from railgauge.topo.findings.node.effect import compared
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.effect import compared, priced
 from railgauge.topo.findings.node.gdr_use import by_dma_buf
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import Node
@@ -27,11 +29,16 @@ SHORTEST = 14  # NCCL_IB_TIMEOUT before 2.14: NVIDIA's list of environment varia
 
 
 class Harm(NamedTuple):
-    """The harm of a setting: its level, in words, and by the prediction."""
+    """The harm of a setting: its level, in words, and by the prediction. effect: where there is no price."""
 
     level: Level
     what: str
     effect: str = ""
+    price: Callable[[], str] = str
+
+    def on(self, finding: Finding) -> Finding:
+        """The finding about it, with its effect."""
+        return priced(replace(finding, effect=self.effect), self.price)
 
 
 def harm_of(machine: Machine, setting: Setting) -> Harm | None:
@@ -74,7 +81,7 @@ def _peers(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     if not lost:
         return None
     message = f"{_named(lost)} use host memory, although P2P is available"
-    return Harm(Level.WARN, message, _loss(machine, other, setting, nodes=1))
+    return Harm(Level.WARN, message, price=partial(_loss, machine, other, setting, nodes=1))
 
 
 def with_p2p(machine: Machine) -> list[tuple[int | None, int | None]]:
@@ -125,7 +132,8 @@ def _gdr(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     ways = {sending for _, _, sending in lost}
     which = "" if len(ways) > 1 else " for sending" if True in ways else " for receiving"
     message = f"no GPUDirect RDMA{which} for {len(gpus)} GPUs whose NICs are near enough"
-    return Harm(Level.WARN, message, _loss(machine, other, setting, nodes=2) or "data is staged through host memory")
+    staged = "data is staged through host memory"
+    return Harm(Level.WARN, message, staged, partial(_loss, machine, other, setting, nodes=2))
 
 
 def direct(machine: Machine, *, own: bool = True) -> set[tuple[str, str, bool]]:
@@ -179,8 +187,8 @@ def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
     off = parameter(machine.settings, setting.name, 1) == 0
     if not off or not able:
         return None
-    loss = _loss(machine, other, setting, nodes=1 if len(gpus) > 1 else 2)
-    return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported", loss)
+    price = partial(_loss, machine, other, setting, nodes=1 if len(gpus) > 1 else 2)
+    return Harm(Level.INFO, "no reductions in the NVSwitches (NVLS), although supported", price=price)
 
 
 JUDGED: dict[str, Callable[[Machine, Machine, Setting], Harm | None]] = {

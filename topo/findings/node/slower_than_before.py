@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from railgauge.topo.compare.change import Change
 from railgauge.topo.errors import InputError
 from railgauge.topo.findings.cards.comparison import SLOWER_THAN_BEFORE
+from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.baseline import SinceBaseline
 from railgauge.topo.findings.node.rule import ComparisonRule
@@ -35,7 +36,7 @@ def _check(since: SinceBaseline) -> Iterator[Finding]:
         yield RULE.unknown(machine.host, str(error))
         return
     if changes:
-        yield from filter(None, (_predicted(machine, before, nodes) for nodes in NODES))
+        yield from guarded(RULE.id, machine.host, lambda: _all_predicted(machine, before))
     yield from (as_finding(RULE, Level.WARN, change) for change in changes if _is_slower(since, change))
     yield from (RULE.unknown(change.subject, change.message) for change in changes if _is_untold(change))
 
@@ -93,6 +94,10 @@ def as_finding(rule: ComparisonRule, level: Level, change: Change) -> Finding:
     name, colon, _ = change.message.partition(": ")
     subject = name if colon and change.subject not in change.message else change.subject
     return rule.finding(level, subject, change.message, what=change.what, before=change.before, after=change.after)
+
+
+def _all_predicted(machine: Machine, before: Machine) -> Iterator[Finding]:
+    return filter(None, (_predicted(machine, before, nodes) for nodes in NODES))
 
 
 def _predicted(machine: Machine, before: Machine, nodes: int) -> Finding | None:

@@ -44,14 +44,11 @@ SEE_DEBUG = "NCCL was built with TRACE=1; else it prints as INFO does"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A setting and the opinion on it. without: the value without it; "" if it does not matter. failure: UNKNOWN with
-    the error if railgauge itself failed to judge it.
-    """
+    """A setting and the opinion on it. without: the value without it; "" if it does not matter."""
 
     setting: Setting
     opinion: Opinion
     without: str
-    failure: Finding | None = None
 
 
 def judge(machine: Machine, setting: Setting) -> Judgement:
@@ -59,15 +56,14 @@ def judge(machine: Machine, setting: Setting) -> Judgement:
     now = select(machine, machine.settings)
     rest = {name: value for name, value in machine.settings.items() if name != setting.name}
     other = select(machine, rest)
-    failure = None
     try:
         opinion = _opinion(machine, setting, now, other)
     except Error:
         raise
     except Exception as error:
         failure = failed(setting.name, machine.host, error)
-        opinion = Opinion(verdict=SettingVerdict.UNKNOWN, why=failure.message)
-    return Judgement(setting=setting, opinion=opinion, without=_without(setting, other), failure=failure)
+        opinion = Opinion(verdict=SettingVerdict.UNKNOWN, why=failure.message, failure=failure)
+    return Judgement(setting=setting, opinion=opinion, without=_without(setting, other))
 
 
 def _opinion(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:
@@ -102,8 +98,9 @@ def _harmful(machine: Machine, setting: Setting) -> Opinion | None:
     harm = conf_file_forgotten.harm_in_file(machine, setting) if of_file else harm_of(machine, setting)
     if harm is None or harm.level is Level.INFO:
         return None
-    why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
-    return Opinion(verdict=SettingVerdict.HARMFUL, why=why, finding=rule.id)
+    found = harm.on(rule.finding(harm.level, setting.name, harm.what))
+    why = f"{harm.what} ({found.effect})" if found.effect else harm.what
+    return Opinion(verdict=SettingVerdict.HARMFUL, why=why, finding=rule.id, failure=found if found.error else None)
 
 
 def _plain(setting: Setting) -> Opinion:

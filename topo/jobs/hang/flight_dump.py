@@ -14,7 +14,6 @@ first_format.py).
 - "started" is known only with TORCH_NCCL_ENABLE_TIMING=1. An entry that is retired and not completed has timed out.
 """
 
-import json
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -22,6 +21,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.files.json_value import json_value
 from railgauge.topo.jobs.hang.agreement import SIDES, agreed, describe, plain
 from railgauge.topo.jobs.hang.between_peers import BetweenPeers
 from railgauge.topo.jobs.hang.model import JOB, Call, JobCommunicator, JobState, State, Status, Track
@@ -165,7 +165,7 @@ def _track(entries: list[_Entry]) -> Track:
 def group_members(told: dict[str, Any]) -> tuple[str, tuple[int, ...]]:
     """What a group is for, and its ranks: a text `[0, 1, 2]`, or a list."""
     listed = told["ranks"]
-    ranks = json.loads(listed) if isinstance(listed, str) else listed
+    ranks = json_value(listed) if isinstance(listed, str) else listed
     if len(ranks) > MOST_RANKS:
         raise ValueError(f"a group of {len(ranks)} ranks")
     return plain(told["desc"]), tuple(int(rank) for rank in ranks)

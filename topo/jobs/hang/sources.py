@@ -2,7 +2,8 @@
 """Files, folders and archives that a stuck job left, read one after the other into a scene, each by its kind.
 
 A file that cannot be read becomes a note, since a rank that died while it wrote is evidence too; only when none can be
-read is that an error. Nothing of an archive is unpacked to disk.
+read is that an error. One that railgauge itself fails on does not hide the others either. Nothing of an archive is
+unpacked to disk.
 """
 
 import os
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-from railgauge.topo.errors import InputError
+from railgauge.topo.errors import INTERNAL_ERROR, Error, InputError, described
 from railgauge.topo.facts.named_files import named_files
 from railgauge.topo.files.archive_members import members
 from railgauge.topo.files.compression import is_archive, plain
@@ -58,6 +59,8 @@ class Sources:
         self._looks = Looks(self.scene)
         self._stacks = Stacks(self.scene)
         self._recordings: list[Recording] = []
+        self.failures: list[Exception] = []
+        """Errors of railgauge itself, each of which kept a file from being read."""
         self._errors: list[InputError] = []
         self._unknown: list[str] = []
         self._read = 0
@@ -72,14 +75,14 @@ class Sources:
         self._any(iter([report]), path)
 
     def finish(self) -> JobState:
-        """The scene, all sources laid together; InputError when nothing could be read."""
+        """The scene, all sources laid together; InputError, or railgauge's own error, when nothing could be read."""
         if self._unknown:
             some = ", ".join(self._unknown[:FEW])
             more = f" and {len(self._unknown) - FEW} more" if len(self._unknown) > FEW else ""
             self.scene.note(f"no known data in {some}{more}")
         if not self._read:
             path = self._unknown[0] if self._unknown else None
-            raise self._errors[0] if self._errors else InputError(NOTHING, path)
+            raise next(iter([*self.failures, *self._errors]), InputError(NOTHING, path))
         self._flight_dumps.close()
         self._log.put(self.scene)
         if self._recordings:
@@ -92,6 +95,11 @@ class Sources:
         except InputError as error:
             self._errors.append(error)
             self.scene.note(str(error))
+        except Error:
+            raise
+        except Exception as error:
+            self.failures.append(error)
+            self.scene.note(f"{path}: left out: {INTERNAL_ERROR}{described(error)}")
 
     def _any(self, content: Iterator[bytes], path: str) -> None:
         content = plain(content, path)

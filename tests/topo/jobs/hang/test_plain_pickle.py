@@ -32,9 +32,35 @@ class Reduces:
         return self.call
 
 
+def with_lists(value):
+    if isinstance(value, dict):
+        return {key: with_lists(one) for key, one in value.items()}
+    return [with_lists(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 @given(PLAIN, st.sampled_from([2, 3, 4, 5]))
-def test_plain_data_comes_back(value, protocol):
-    assert load(pickle.dumps(value, protocol), "file") == value
+def test_plain_data_comes_back_with_its_tuples_as_lists(value, protocol):
+    assert load(pickle.dumps(value, protocol), "file") == with_lists(value)
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_tuples_of_any_length_and_shared_ones(protocol):
+    shared = ("0", "default_pg")
+    value = {"a": [(), (1,), shared, (1, 2, 3), (1, 2, 3, 4), shared, ((), (shared,))], "b": shared}
+    assert load(pickle.dumps(value, protocol), "file") == with_lists(value)
+
+
+def test_a_key_that_is_a_tuple_of_tuples_without_number_is_bad_input():
+    """60 times a pair of the one before: its hash would be computed 2^60 times."""
+    pairs = b"".join(b"h%ch%c\x86q%c" % (n, n, n + 1) for n in range(60))
+    with pytest.raises(InputError, match="unhashable"):
+        load(b"\x80\x02](})q\x00" + pairs + b"e}h%cK\x01s." % 60, "file")
+
+
+def test_tuples_count_as_containers(monkeypatch):
+    monkeypatch.setattr(plain_pickle, "MOST_CONTAINERS", 1000)
+    with pytest.raises(InputError, match="more than 1000 lists"):
+        load(b"\x80\x02(" + b")" * 2000 + b"t.", "file")
 
 
 def test_a_dump_as_pytorch_writes_it():
@@ -57,7 +83,7 @@ def test_a_call_is_refused_and_not_made(tmp_path, function, protocol):
 
 
 def test_past_the_look_at_instructions_nothing_is_imported_either(tmp_path, monkeypatch):
-    monkeypatch.setattr(plain_pickle, "_check", lambda data, path: None)
+    monkeypatch.setattr(plain_pickle, "_checked", lambda data, path: data)
     mark = tmp_path / "mark"
     with pytest.raises(InputError, match=r"it imports posix\.mkdir"):
         load(pickle.dumps(Reduces(os.mkdir, str(mark)), 4), "file")

@@ -7,14 +7,16 @@ import io
 import lzma
 import os
 import pickle
+import re
 import tarfile
 
 import pytest
+from tests.cli.command import in_process
 from tests.topo.jobs.hang import ras
 from tests.topo.jobs.hang.reading import dump, found, message, scene_of, up_to, write_dumps
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.jobs.hang.flight_dump import rank_of
+from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
 
 DUMPS = {rank: dump(up_to(41, waits=41)) for rank in range(7)} | {7: dump(up_to(40))}
 
@@ -59,6 +61,42 @@ def test_a_hostile_dump_among_others_is_noted(tmp_path):
     write_dumps(tmp_path, {rank: dump(up_to(41)) for rank in range(8)})
     (tmp_path / "nccl_trace_rank_3").write_bytes(pickle.dumps(print, 2))
     assert any("nccl_trace_rank_3: rejected" in note for note in scene_of(tmp_path).notes)
+
+
+ENDLESS = {"0": {"ranks": "[" * 100_000, "desc": ""}}
+TUPLES = 300_000
+"""One in the other: as a key of a dictionary more than a stack of 8 MiB holds the hashing of."""
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (pickle.dumps({"entries": [], "pg_config": ENDLESS}, 2), "nested too deeply"),
+        (b"\x80\x02})" + b"\x85" * TUPLES + b"K\x01s.", "a damaged pickle: unhashable type: 'list'"),
+    ],
+)
+def test_a_record_that_is_nested_without_end_is_noted(tmp_path, content, words):
+    write_dumps(tmp_path, {rank: dump(up_to(41)) for rank in range(8)})
+    (tmp_path / "nccl_trace_rank_3").write_bytes(content)
+    assert any("nccl_trace_rank_3: " in note and words in note for note in scene_of(tmp_path).notes)
+
+
+def test_a_file_that_railgauge_fails_on_hides_no_other(tmp_path, monkeypatch):
+    write_dumps(tmp_path, DUMPS)
+    whole = FlightDumps.read
+
+    def read(self, told, rank, path):
+        if rank == 2:
+            raise KeyError("colour")
+        whole(self, told, rank, path)
+
+    monkeypatch.setattr(FlightDumps, "read", read)
+    done = in_process("log", "hang", str(tmp_path))
+    assert done.returncode == 70
+    assert "rank 7 has not entered all_reduce #41" in done.stdout
+    assert re.search(r"rank_2: left out: internal error of railgauge: unexpected KeyError: 'colour'", done.stderr)
+    alone = in_process("log", "hang", str(tmp_path / "nccl_trace_rank_2"))
+    assert (alone.returncode, alone.stdout) == (70, "")
 
 
 @pytest.mark.parametrize(
