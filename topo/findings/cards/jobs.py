@@ -296,7 +296,7 @@ HOST_MEMORY_FULL = Card(
         Pattern(
             r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
             r"|oom_kill event|OOM-killed|OOMKilled"
-            r"|Out [Oo]f [Mm]emory: Killed process|task \d[\d,-]*: Out Of Memory",
+            r"|Out [Oo]f [Mm]emory: Killed process|invoked oom-killer|task \d[\d,-]*: Out Of Memory",
             FAIL,
             "a process was killed because host memory, or its limit for the job, is full",
         ),

@@ -142,6 +142,13 @@ CONTAINER_NOT_STARTED = Card(
             "the image, rights of its folder, the toolkit's release beside the driver's)",
         ),
         Pattern(
+            r"^(?!.*(?:\bhook\b|nvidia-container)).*(?:container init caused|error during container init"
+            r"|rootfs_linux\.go|starting container process caused|error mounting \S)",
+            FAIL,
+            "the container engine cannot set up a container: the line has its reason",
+            general=1,
+        ),
+        Pattern(
             r"enroot/hooks\.d/\S+ exited with|OCI runtime create failed|failed to create (?:shim|containerd) task"
             r"|pyxis: (?:\w+ )*failed to (?:import|create|start)",
             FAIL,

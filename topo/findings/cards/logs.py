@@ -36,6 +36,18 @@ PEER_LOST = Card(
             follows=True,
         ),
         Pattern(
+            r"marked (?:as )?dead (?:by the GCS|because)|GCS didn't receive heartbeats",
+            FAIL,
+            "Ray's head took a node for dead, as no sign of life came in time: the node, or Ray's process on it, is "
+            "overloaded or gone, or the network between the two was away",
+        ),
+        Pattern(
+            r"/task:\d+ unexpectedly tried to connect with a different incarnation",
+            FAIL,
+            "a process of the job has started again while the others still ran: what ended it first is in its own log",
+            follows=True,
+        ),
+        Pattern(
             r"has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous",
             FAIL,
             "torchrun's rendezvous is gone: the agent that held its store has ended, which is the first node's, or "
@@ -195,7 +207,7 @@ JOB_FAILED = Card(
         Pattern(
             r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|exit(?:ed with)? code:? 139\b"
             r"|exited on signal 11\b|(?i:killed by signal:? 11\b)|Caught signal 11|Segmentation fault"
-            r"|\*\*\* SIGSEGV received",
+            r"|\*\*\* SIGSEGV received|\]: segfault at |\btraps: .*(?:general protection|trap \w+ \w+) ",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
             follows=True,

@@ -16,7 +16,7 @@ REASON = re.compile(
     r"|large|many|old"
     r"|new)"
     r"|must (?:be|match|have)|should be|expected|insufficient|requires?|only supports?|killed by|lost|disconnected"
-    r"|cannot (?!create communicator)\w+|could ?n[o']t \w+|unable to \w+|fail(?:ed|ure)? (?:to|with|on|because"
+    r"|can(?: ?not|'t) (?!create communicator)\w+|could ?n[o']t \w+|unable to \w+|fail(?:ed|ure)? (?:to|with|on|because"
     r"|while) \w+)\b"
 )
 """What a line says of the reason: a state of something, or an act that did not succeed."""
@@ -33,7 +33,7 @@ SUMS_UP = re.compile(
     r"|direct cause"
     r"|cancelled|will be restarted|retry|above exception|ERROR_LOG: |test failure\b|unhandled \w+ error|caught by"
     r"|backtrace"
-    r"|missing success|operations have failed|data inconsistency"
+    r"|missing success|operations have failed|data inconsistency|\bpolled an error\b"
 )
 """What reports that something ended, and refers to what said why."""
 OF_PEERS = re.compile(
@@ -59,7 +59,7 @@ OF_ERROR = re.compile(
     r"|\w+ing)\b|(?i:\b(?:fatal|error)\b ?:)|\[E[ \d]"
     r"|(?:^|/)(?:ba|da|z)?sh: |\.sh: line \d+: "
 )
-EXCEPTION = re.compile(r"(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault): \S")
+EXCEPTION = re.compile(r"""(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)(?:: \S|\(["'])""")
 PLAIN = 3
 """The weight of a line that names an error and its reason."""
 
