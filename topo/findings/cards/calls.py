@@ -70,7 +70,8 @@ CUDA_START_FAILED = Card(
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
         ),
         Pattern(
-            r"driver is a stub library|[Cc]uda failure 34\b|PTX JIT compiler library not found",
+            r"driver is a stub library|[Cc]uda failure 34\b|\bcu[A-Z]\w+\(.*error code 34\b"
+            r"|PTX JIT compiler library not found",
             FAIL,
             "a library of NVIDIA's driver is missing in the process, or the stub that the CUDA toolkit has for linking "
             "is loaded in its place: leave stubs out of LD_LIBRARY_PATH; a container gets the library from NVIDIA's "

@@ -286,7 +286,7 @@ HOST_MEMORY_FULL = Card(
         Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
             r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
-            r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
+            r"|unable to alloc\w*(?! resources:)|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|failed to grow)",
             FAIL,
             "host memory cannot be allocated",

@@ -72,6 +72,12 @@ LAUNCH_FAILED = Card(
             "reached, a prolog takes longer than MessageTimeout, or a firewall is between them",
         ),
         Pattern(
+            r"Unable to (?:allocate resources|create step for job \d+): ",
+            FAIL,
+            "Slurm does not start the job or a step of it: the line has its reason (the partition, limits of the "
+            "account, or GPUs, cores and memory that the job does not have)",
+        ),
+        Pattern(
             r"not enough slots available",
             FAIL,
             "the hosts have fewer slots than processes are wanted: slots=N in the host file, or HOST:N",
@@ -282,8 +288,14 @@ MPI_NETWORK_MISSING = Card(
             "finds no device that it can use",
         ),
         Pattern(
-            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
-            r"available",
+            r"UCX  ?WARN .*\btransports? .*'(?:cuda|rocm|ze)_\w+'.* (?:is|are) not available",
+            FAIL,
+            "UCX is without its transports for the memory of GPUs, which it then takes for the host's: UCX was built "
+            "or installed without CUDA or ROCm, or the library of one of them is not found",
+        ),
+        Pattern(
+            r"no usable transports/devices|no active messages transport"
+            r"|UCX  ?WARN .*(?:transport|device)s? '\S+' (?:is|are) not available",
             FAIL,
             "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
         ),

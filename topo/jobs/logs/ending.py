@@ -130,10 +130,10 @@ def weak_error_at_end(tail: bytes) -> str:
     """The first of a log's last lines that says in any words that something failed; else one farther above, or a
     warning; "" if none does.
     """
-    lines = [line.text for raw in tail.split(b"\n")[-STATED_WITHIN:] for line in messages(raw) if not line.level]
-    said = (text for text in lines[-LAST_LINES:] if not _harmless(text))
-    near = next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "")
-    far = (text for text in lines if not (text.startswith(COMMENT) or NO_ERROR.search(text)))
+    lines = [line for raw in tail.split(b"\n")[-STATED_WITHIN:] for line in messages(raw) if not line.level]
+    said = (line.text for line in lines[-LAST_LINES:] if not _harmless(line.text))
+    near = next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "") or _stated(lines)
+    far = (line.text for line in lines if not (line.text.startswith(COMMENT) or NO_ERROR.search(line.text)))
     return near or next(filter(FAILURE.search, far), "")
 
 

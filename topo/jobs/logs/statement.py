@@ -10,7 +10,7 @@ REASON = re.compile(
     r"|(?:a )?valid)"
     r"|no (?:such|space|route|module|memory|device|matching|valid|suitable|healthy|backend|available)\b"
     r"|does ?n[o']t \w+"
-    r"|denied|unrecogni[sz]ed|unreachable|refused|verification failed|timed? ?out|unknown (?:error|option|argument)"
+    r"|denied|unrecogni[sz]ed|unreachable|refused|verification failed|time[sd]? ?out|unknown (?:error|option|argument)"
     r"|invalid|illegal|unsupported|already (?:exists?|in use|open|running)|mismatch\w*|missing|incompatible"
     r"|out of (?:memory|range|bounds)|exceed\w*|corrupt\w*|undefined|unbound|busy|unavailable|expired|too (?:small"
     r"|large|many|old"
@@ -60,6 +60,8 @@ OF_ERROR = re.compile(
     r"|(?:^|/)(?:ba|da|z)?sh: |\.sh: line \d+: "
 )
 EXCEPTION = re.compile(r"""(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)(?:: \S|\(["'])""")
+GIVES_REASON = re.compile(r"^\W*what\(\): +\S|\b(?:[Rr]eason|[Pp]ossible [Cc]ause|[Rr]oot [Cc]ause) ?[:=] *\S")
+"""A line that says itself that it gives the reason, as C++ does of an exception that nothing caught."""
 PLAIN = 3
 """The weight of a line that names an error and its reason."""
 
@@ -67,12 +69,13 @@ PLAIN = 3
 def weight(text: str) -> int:
     """How plainly a line states what failed; 0 for one that states nothing, or refers to another."""
     said = PREFIX.sub("", text, count=1)
-    if OF_LEVEL.search(text) or SUMS_UP.search(said) or CODE.search(said):
+    gives = GIVES_REASON.search(said)
+    if OF_LEVEL.search(text) or CODE.search(said) or (SUMS_UP.search(said) and not gives):
         return 0
-    marked = EXCEPTION.search(text) or OF_ERROR.search(text)
+    marked = EXCEPTION.search(text) or OF_ERROR.search(text) or gives
     if REASON.search(said):
         return PLAIN if marked else PLAIN - 1 if ": " in said else 1
-    return 1 if marked else 0
+    return PLAIN - 1 if gives else 1 if marked else 0
 
 
 def plainest(texts: Iterable[str]) -> str:
