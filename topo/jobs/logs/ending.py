@@ -6,7 +6,7 @@ import re
 from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of
 from railgauge.topo.jobs.logs.line import LogLine, messages
-from railgauge.topo.jobs.logs.statement import PLAIN, plainest, weight
+from railgauge.topo.jobs.logs.statement import OF_PEERS, PLAIN, plainest, weight
 
 LAST_LINES = 40
 STATED_WITHIN = 400
@@ -33,7 +33,7 @@ OTHER = re.compile(
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
     r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
-    r"|\d,\d{3} [CEF] \d+ \d+\]|\btimed out\b|[Ff]atal error|\bfatal: +\S|\b[Ee]rror: +\S|[Cc]rashed"
+    r"|\d,\d{3} [CEF] \d+ \d+\]|\[error\]|\btimed out\b|[Ff]atal error|\bfatal: +\S|\b[Ee]rror: +\S|[Cc]rashed"
     r"|[Uu]nhandled exception|\bhas failed\b"
     r"|[Uu]nable to (?:connect|run|launch)|\bCuda failure '|\[(?:CUDA|NVML)_ERROR_[A-Z_]+\]"
 )
@@ -55,6 +55,8 @@ WEAK = re.compile(
 """What counts in a text of which nothing else is known."""
 FAILURE = re.compile(r"(?i)\b(?:errors?|failed to|failure|can ?n[o']t|could ?n[o']t|unable to|no (?:\w+ ){1,3}found)\b")
 """What counts in a text that has nothing else."""
+SHORT = 12
+"""Of a text of so few lines, which somebody chose, every word of a reason counts."""
 COMMENT = "#"  # begins what tables say of themselves
 ABORTS = re.compile(r"\bAborted\b|terminate called|Segmentation fault|core dumped|\bKilled\b")
 """How a process ends, which says nothing of why: a line above it may."""
@@ -97,7 +99,8 @@ def error_at_end(tail: bytes) -> str:
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
             best = next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
-            said = _stated(all_lines) if weight(best) < PLAIN - 1 or _follows(best) else ""
+            indirect = weight(best) < PLAIN - 1 or _follows(best) or OF_PEERS.search(best)
+            said = _stated(all_lines) if indirect else ""
             return said or (_reason(foreign, best) if ABORTS.search(best) else best)
     return ""
 
@@ -134,7 +137,8 @@ def weak_error_at_end(tail: bytes) -> str:
     said = (line.text for line in lines[-LAST_LINES:] if not _harmless(line.text))
     near = next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "") or _stated(lines)
     far = (line.text for line in lines if not (line.text.startswith(COMMENT) or NO_ERROR.search(line.text)))
-    return near or next(filter(FAILURE.search, far), "")
+    short = len(lines) <= SHORT
+    return near or next((text for text in far if FAILURE.search(text) or (short and weight(text))), "")
 
 
 def _harmless(text: str) -> bool:

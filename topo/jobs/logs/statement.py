@@ -17,7 +17,7 @@ REASON = re.compile(
     r"|new)"
     r"|must (?:be|match|have)|should be|expected|insufficient|requires?|only supports?|killed by|lost|disconnected"
     r"|can(?: ?not|'t) (?!create communicator)\w+|could ?n[o']t \w+|unable to \w+|fail(?:ed|ure)? (?:to|with|on|because"
-    r"|while) \w+)\b"
+    r"|while) \w+|failed: \w+|connection closed)\b"
 )
 """What a line says of the reason: a state of something, or an act that did not succeed."""
 SUMS_UP = re.compile(
@@ -62,6 +62,8 @@ OF_ERROR = re.compile(
 EXCEPTION = re.compile(r"""(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)(?:: \S|\(["'])""")
 GIVES_REASON = re.compile(r"^\W*what\(\): +\S|\b(?:[Rr]eason|[Pp]ossible [Cc]ause|[Rr]oot [Cc]ause) ?[:=] *\S")
 """A line that says itself that it gives the reason, as C++ does of an exception that nothing caught."""
+IN_A_STACK = re.compile(r"\b[a-z]\w+\(\d+\)\.*: +[^:]*(?i:fail(?!ed$)|error|invalid|unable|cannot|no such)[^:]*$")
+"""The innermost line of MPICH's stack of an error, and of MVAPICH's and Intel's."""
 PLAIN = 3
 """The weight of a line that names an error and its reason."""
 
@@ -69,6 +71,8 @@ PLAIN = 3
 def weight(text: str) -> int:
     """How plainly a line states what failed; 0 for one that states nothing, or refers to another."""
     said = PREFIX.sub("", text, count=1)
+    if IN_A_STACK.search(said):
+        return PLAIN
     gives = GIVES_REASON.search(said)
     if OF_LEVEL.search(text) or CODE.search(said) or (SUMS_UP.search(said) and not gives):
         return 0
@@ -79,7 +83,7 @@ def weight(text: str) -> int:
 
 
 def plainest(texts: Iterable[str]) -> str:
-    """The first of the lines that state it most plainly; "" if none states anything."""
-    weighed = [(weight(text), text) for text in texts]
+    """The first of the lines that state it most plainly, rather not of another rank; "" if none states anything."""
+    weighed = [(weight(text) - bool(OF_PEERS.search(text)), text) for text in texts]
     most = max((one for one, _ in weighed), default=0)
     return next(text for one, text in weighed if one == most) if most else ""
