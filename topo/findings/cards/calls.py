@@ -10,14 +10,13 @@ CUDA_ARCH_MISSING = Card(
     about="A library holds kernels for the architectures that it was built for; CUDA finds none for this GPU in it.",
     remedy=(
         "use NCCL of a release and CUDA version that know the GPU (RTX 40 and H100 from CUDA 11.8, Blackwell from "
-        "12.8), "
-        "or build it with NVCC_GENCODE for its sm; check that no second libnccl.so is loaded"
+        "12.8), or build it with NVCC_GENCODE for its sm; check that no second libnccl.so is loaded"
     ),
     sure="nvidia-smi --query-gpu=compute_cap --format=csv; cuobjdump --list-elf libnccl.so | grep sm_",
     shows=("enqueue.cc:47 NCCL WARN Cuda failure 'named symbol not found'",),
     patterns=(
         Pattern(
-            r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
+            r"(?<!cudaErrorSymbolNotFound : )named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
             r"|500)\b|Unable to find code object|Cannot retrieve Static function|kernel image is invalid"
             r"|invalid (?:kernel|image) file|hipError(?:NoBinaryForGpu|InvalidKernelFile|InvalidImage|SharedObject\w+)"
             r"|PTX JIT compilation failed|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)"

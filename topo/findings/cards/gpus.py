@@ -46,6 +46,17 @@ DRIVER_MISMATCH = Card(
             "hold its calls; a wheel of the program's own CUDA release brings the right one",
         ),
         Pattern(
+            r"creating cudnn handle|CUDNN_STATUS_NOT_INITIALIZED",
+            FAIL,
+            "cuDNN does not start: libcuda or the driver is of another release than it was built for, or the GPU's "
+            "memory is full",
+        ),
+        Pattern(
+            r"driver's CUDA version is \S+ which is older than the PTX compiler",
+            WARN,
+            "the driver is older than the CUDA that XLA was built with: it goes on, and compiles more slowly",
+        ),
+        Pattern(
             r"PFN functions not found|Retrieve \S+ (?:version \d+ )?failed with",
             WARN,
             "the driver lacks functions that this NCCL would use: it is older than the CUDA that NCCL was built with",

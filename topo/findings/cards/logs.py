@@ -258,7 +258,8 @@ JOB_FAILED = Card(
             r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"
-            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",
+            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)"
+            r"|XlaRuntimeError: (?:.*NCCL|UNAVAILABLE|DEADLINE|ABORTED|CANCELLED|.*\b(?:tasks?|peers?|coordinat\w+)\b)",
             FAIL,
             "a program reports that NCCL or a rank failed",
             general=1,

@@ -66,9 +66,9 @@ ENDS_WORK = re.compile(r"(?i)abort|destroy|final|clos(?:e|ing)|\bfree")
 """What a thread of NCCL says while it gives up."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
-    r"|tainting kernel|couldn't chdir|nv_get_p2p_free_callback"
+    r"|tainting kernel|\bI\d{4} \d\d:|couldn't chdir|nv_get_p2p_free_callback"
 )
-WARNING = re.compile(r"\[W[ \d]|(?i:\bwarning\b)")
+WARNING = re.compile(r"\[W[ \d]|: W [\w./]+:\d|(?i:\bwarning\b)")
 WELL = re.compile(
     r"(?i)\b(?:training|run|job|test\w*|script|program|benchmark)\b.{0,40}\b(?:finished|completed?|succeeded)\b|successfully"
     r"|# Avg bus bandwidth"

@@ -180,7 +180,9 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
             yield finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
         failing = any(seen.entry.pattern.level is Level.FAIL for seen in sightings)
-        yield from (of_end(*end) for end in ends.items() if not (failing and _says_no_more(end[0])))
+        seen_already = {seen.entry for seen in sightings}
+        new = {text: package for text, package in ends.items() if entry_of(text, "WARN") not in seen_already}
+        yield from (of_end(*end) for end in new.items() if not (failing and _says_no_more(end[0])))
 
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
