@@ -16,8 +16,8 @@ CUDA_ARCH_MISSING = Card(
     shows=("enqueue.cc:47 NCCL WARN Cuda failure 'named symbol not found'",),
     patterns=(
         Pattern(
-            r"(?<!cudaErrorSymbolNotFound : )named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
-            r"|500)\b|Unable to find code object|Cannot retrieve Static function|kernel image is invalid"
+            r"(?<!cudaErrorSymbolNotFound : )named symbol not found|no kernel image is available|invalid device function"
+            r"|[Cc]uda failure (?:98|209|500)\b|Unable to find code object|Cannot retrieve Static function|kernel image is invalid"
             r"|invalid (?:kernel|image) file|hipError(?:NoBinaryForGpu|InvalidKernelFile|InvalidImage|SharedObject\w+)"
             r"|PTX JIT compilation failed|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)"
             r"|not compatible with the current PyTorch installation",

@@ -78,8 +78,8 @@ PCIE_ERROR_REPORTED = Card(
     shows=("pcieport 0000:3a:00.0: AER: Uncorrected (Fatal) error received: 0000:3b:00.0",),
     patterns=(
         Pattern(
-            r"AER: .*(?:Uncorrect\w+ \(Fatal\)|(?<!Non-)\bFatal\b|can't recover|recovery failed)|severity=Uncorrect\w+ \(Fatal\)|DPC: containment event"
-            r"|pciehp: Slot\([^)]*\): (?:Link Down|Card not present)|config space inaccessible"
+            r"AER: .*(?:Uncorrect\w+ \(Fatal\)|(?<!Non-)\bFatal\b|can't recover|recovery failed)|severity=Uncorrect\w+ \(Fatal\)"
+            r"|DPC: containment event|pciehp: Slot\([^)]*\): (?:Link Down|Card not present)|config space inaccessible"
             r"|Unable to change power state from D3cold",
             FAIL,
             "a device is lost on PCIe: a fatal error of its link, or it does not answer any more",
