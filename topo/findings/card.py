@@ -46,12 +46,13 @@ class Area(StrEnum):
     PLUGINS = "plugins of NCCL and offloads"
     PARTS = "parts of a job that report errors"
     KERNEL = "what the kernel of a node reports"
+    SCHEDULER = "nodes that a scheduler does not use"
     HANG = "jobs that hang"
     RECORDINGS = "recordings of NCCL in a job"
     GRAPH_FILE = "graph file"
 
 
-OF_LOGS = (Area.LOGS, Area.LAUNCH, Area.JOBS, Area.CALLS, Area.PLUGINS, Area.PARTS, Area.KERNEL)
+OF_LOGS = (Area.LOGS, Area.LAUNCH, Area.JOBS, Area.CALLS, Area.PLUGINS, Area.PARTS, Area.KERNEL, Area.SCHEDULER)
 """The areas of what is known from lines of logs."""
 
 

@@ -33,5 +33,5 @@ def ended_with(status: int) -> str:
         rf"|\b(?:work (?:item|request|completion)|wc)\b.{{0,40}}\bstatus[ :=]+{status}\b"
         rf"|(?<!RNR_)\b(?:IBV_WC_)?{name}\b"
         rf"|(?i:completion with error.*(?:{words})|\b(?:{words})(?: error)?(?: on|:) *\w+:\d+/(?:IB|RoCE)"
-        rf"|failed for slice.*(?:{words}))"
+        rf"|(?:failed for slice|retry_cnt: \d+\)).*(?:{words}))"
     )

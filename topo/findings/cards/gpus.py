@@ -165,6 +165,19 @@ GPU_DRIVER_MISSING = Card(
             "wrong kind (open or proprietary modules)",
         ),
         Pattern(
+            r"modpost: .*\bnvidia|GPL-incompatible module nvidia|Unable to build the NVIDIA kernel module"
+            r"|Bad return status for module build|performing the step: .Building kernel modules"
+            r"|[Kk]ernel headers for kernel \S+ cannot be found|Could not resolve Linux kernel version",
+            FAIL,
+            "NVIDIA's driver does not build for the kernel that runs: a newer driver, or headers and compiler of this "
+            "kernel",
+        ),
+        Pattern(
+            r"Could not unload NVIDIA driver kernel modules|Module nvidia\w* is in use",
+            FAIL,
+            "the driver cannot be changed while programs use the GPUs: lsof /dev/nvidia* names them",
+        ),
+        Pattern(
             r"could not insert '?\"?nvidia(?!_peermem)\S*|\bnvidia: (?:version magic|Unknown symbol"
             r"|disagrees about version)",
             FAIL,

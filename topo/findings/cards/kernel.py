@@ -78,7 +78,8 @@ PCIE_ERROR_REPORTED = Card(
     shows=("pcieport 0000:3a:00.0: AER: Uncorrected (Fatal) error received: 0000:3b:00.0",),
     patterns=(
         Pattern(
-            r"AER: .*(?:Uncorrect\w+ \(Fatal\)|(?<!Non-)\bFatal\b|can't recover|recovery failed)|severity=Uncorrect\w+ \(Fatal\)"
+            r"AER: .*(?:Uncorrect\w+ \(Fatal\)|(?<!Non-)\bFatal\b|can't recover|recovery failed)"
+            r"|severity=Uncorrect\w+ \(Fatal\)"
             r"|DPC: containment event|pciehp: Slot\([^)]*\): (?:Link Down|Card not present)|config space inaccessible"
             r"|Unable to change power state from D3cold",
             FAIL,

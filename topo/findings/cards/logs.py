@@ -28,7 +28,8 @@ PEER_LOST = Card(
         ),
         Pattern(
             r"Connection closed by (?:remote )?peer|Broken pipe"
-            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
+            r"|task:\d+ heartbeat timeout|coordination service: UNAVAILABLE|recv(?:Vector|Value"
+            r"|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
             r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
             "the other end is gone, mostly a rank that ended or was killed: its own log says why",
@@ -92,7 +93,7 @@ COLLECTIVE_TIMEOUT = Card(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work"
             r"|ProcessGroup\w+ watchdog hang"
             r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
-            r"|No available shared memory broadcast block found",
+            r"|No available shared memory broadcast block found|\bDeepEP\b.* timeout\b",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
             follows=True,

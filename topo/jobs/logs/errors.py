@@ -39,7 +39,13 @@ from railgauge.topo.findings.cards.parts import (
     SYSTEM_CALL_FAILED,
     TOPOLOGY_UNUSABLE,
 )
-from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, GIN_FAILED, PLUGIN_FAILED, UCX_FAILED
+from railgauge.topo.findings.cards.plugins import (
+    EFA_PROVIDER_MISSING,
+    GIN_FAILED,
+    PLUGIN_FAILED,
+    TRANSFER_FAILED,
+    UCX_FAILED,
+)
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, GID_TABLE_HOLES, IB_PORT_DOWN
@@ -81,6 +87,15 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
         CUDA_FAILURE.id,
         RAIL_UNREACHABLE.id,
         RDMA_CALL_FAILED.id,
+    ),
+    TRANSFER_FAILED.id: (
+        RDMA_CALL_FAILED.id,
+        RAIL_UNREACHABLE.id,
+        GID_INDEX_INVALID.id,
+        PEERMEM_MISSING.id,
+        MEMLOCK_LOW.id,
+        CUDA_FAILURE.id,
+        UCX_FAILED.id,
     ),
     **dict.fromkeys(OF_GPU, (GPU_RECOVERY_NEEDED.id, GPU_LOST.id, DRIVER_MISMATCH.id)),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),

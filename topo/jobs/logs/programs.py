@@ -11,6 +11,8 @@ PROGRAMS = tuple(
         (r"\bslurm\w*|\bsrun\b|\bsbatch\b", "Slurm"),
         (r"\bO(?:RTE|PAL)_|\bP(?:RTE|MIX)\b|\b(?:orted|prted|mpirun|prterun)\b", "Open MPI's launcher"),
         (r"\bhydra|HYDU_|HYDT_|\bmpiexec\b|pmi_proxy", "MPICH's launcher"),
+        (r"(?i)\bnixl", "NIXL"),
+        (r"(?i)mooncake|rdma_(?:endpoint|context)\.cpp|transfer_task\.cpp", "Mooncake"),
         (r"\bUCX\b|\buc[pts]_\w+", "UCX"),
         (r"\bUCC\b|\bucc_\w+", "UCC"),
         (r"(?i)nvshmem", "NVSHMEM"),

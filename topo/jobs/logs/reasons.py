@@ -4,7 +4,7 @@
 import re
 
 REASONS = tuple(
-    (re.compile(words), meaning)
+    (re.compile(words, re.IGNORECASE), meaning)
     for words, meaning in (
         (
             r"Cannot allocate memory|\bENOMEM\b",
@@ -12,39 +12,39 @@ REASONS = tuple(
             "is full",
         ),
         (
-            r"Operation not permitted|Permission denied|\bE(?:PERM|ACCES)\b",
+            r"Operation not permitted|Permission denied|insufficient permission|\bE(?:PERM|ACCES)\b",
             "the process lacks the right: its user, the container's capabilities, or the mode of a file",
         ),
         (
-            r"No such file or directory|[Nn]ot a directory|\bENOENT\b",
+            r"No such file\b|not a directory|\bENOENT\b",
             "what the line names is not on this host, or not in this container",
         ),
         (r"No such device|\bENODEV\b|\bENXIO\b", "the device is gone, or is not given to this container"),
         (r"Connection refused|\bECONNREFUSED\b", "nothing listens there: that end has ended or not started"),
         (r"Connection reset|Broken pipe|End of file|\bECONNRESET\b|\bEPIPE\b", "the other end is gone"),
-        (r"unreachable|No route to host|\bE(?:NET|HOST)UNREACH\b", "there is no path to the other end"),
+        (r"(?-i:unreachable)|No route to host|\bE(?:NET|HOST)UNREACH\b", "there is no path to the other end"),
         (r"Address already in use|\bEADDRINUSE\b", "another process has the port or the address"),
         (r"Cannot assign requested address|\bEADDRNOTAVAIL\b", "the address is not one of this host's"),
         (r"Too many open files|\bE[MN]FILE\b", "the limit on open files is reached (ulimit -n)"),
-        (r"No space left|[Qq]uota exceeded|\bENOSPC\b", "no room is left"),
+        (r"No space left|quota exceeded|\bENOSPC\b", "no room is left"),
         (
             r"Resource temporarily unavailable|\bEAGAIN\b",
             "a limit is reached: queues, threads or processes (ulimit -u)",
         ),
-        (r"(?:Device or )?[Rr]esource busy|\bEBUSY\b", "another process holds it"),
+        (r"(?:Device or )?resource busy|\bEBUSY\b", "another process holds it"),
         (
             r"Function not implemented|Operation not supported|Protocol not supported|\bE(?:NOSYS|OPNOTSUPP)\b",
             "this kernel, driver or sandbox does not have it",
         ),
         (
-            r"Invalid argument|\bEINVAL\b",
+            r"(?-i:Invalid argument)|\bEINVAL\b",
             "the kernel or driver refuses what it was given: kinds or releases that do not fit together",
         ),
         (r"Input/output error|\bEIO\b", "the device or its driver failed, or lost the other end"),
         (r"Bad address|\bEFAULT\b", "the memory is of a kind that it does not take, such as a GPU's"),
         (r"Exec format error|\bENOEXEC\b", "the program is built for another processor"),
         (
-            r"[Tt]imed out|[Tt]imeout (?:was |has |is )?(?:exceeded|expired|reached)|\bETIMEDOUT\b",
+            r"timed out|timeout (?:was |has |is )?(?:exceeded|expired|reached)|\bETIMEDOUT\b",
             "what it waited for did not answer in time",
         ),
     )

@@ -88,6 +88,11 @@ WORDS = (
     b"|not responding|file handle|LustreError|Lustre: |ceph: |BeeGFS|endpoint is not|I/O error|EXT4-fs|XFS "
     b"|BTRFS|nvme|filesystem read-only|container init|container process|rootfs_linux|error mounting"
     b"|marked as dead|receive heartbeats"
+    # of a scheduler's daemons
+    b"|gres/|gres.conf|autodetect|GRES rec|file-less|File spec|differs from|Low Real|Low Tmp|Low CPU|Low sock"
+    b"|prolog|Prolog|epilog|Epilog|Kill task|NHC: |unexpectedly reb|Timeout reached|Munge|munge|Reason=|slurmd|execve"
+    b"|NIXL_ERR|remote agent|ackends| might be dead|complete transf|data transf|KVTransf|t active|mark it inact|retry_cnt"
+    b"|UCP version|UCS version|UCT version|modpost|GPL-inc|module build|kernel modules|headers for|is in use|cpu set"
     b"|ZE_RESULT|local_coord|from ATL, set|length error|_create returns"
 )
 """The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and
