@@ -45,12 +45,14 @@ class Area(StrEnum):
     CALLS = "calls that fail in a job"
     PLUGINS = "plugins of NCCL and offloads"
     PARTS = "parts of a job that report errors"
+    KERNEL = "what the kernel of a node reports"
+    SCHEDULER = "nodes that a scheduler does not use"
     HANG = "jobs that hang"
     RECORDINGS = "recordings of NCCL in a job"
     GRAPH_FILE = "graph file"
 
 
-OF_LOGS = (Area.LOGS, Area.LAUNCH, Area.JOBS, Area.CALLS, Area.PLUGINS, Area.PARTS)
+OF_LOGS = (Area.LOGS, Area.LAUNCH, Area.JOBS, Area.CALLS, Area.PLUGINS, Area.PARTS, Area.KERNEL, Area.SCHEDULER)
 """The areas of what is known from lines of logs."""
 
 

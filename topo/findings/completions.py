@@ -22,14 +22,16 @@ NAMES = {
 def ended_with(status: int) -> str:
     """A pattern of lines that say that an operation ended with a status: by its number, its name or its words.
 
-    NCCL: `error 12`, `status=12`, `status=IBV_WC_RETRY_EXC_ERR(12)`; UCCL: `CQE error, wr_id=3, status=12`; perftest:
+    NCCL: `error 12`, `status=12`, `status=IBV_WC_RETRY_EXC_ERR(12)`; MSCCL++: `work item failed: status
+    12`; UCCL: `CQE error, wr_id=3, status=12`; perftest:
     `Failed status 12`; UCX: `Local protection on mlx5_0:1/IB`; Mooncake: `Process failed for slice (local_nic: mlx5_9,
     ...): local protection error`.
     """
     name, words = NAMES[status]
     return (
         rf"(?:Got completion|CQE error).*(?:error |status=)(?:IBV_WC_{name}\()?{status}\b|\bFailed status {status}\b"
+        rf"|\b(?:work (?:item|request|completion)|wc)\b.{{0,40}}\bstatus[ :=]+{status}\b"
         rf"|(?<!RNR_)\b(?:IBV_WC_)?{name}\b"
         rf"|(?i:completion with error.*(?:{words})|\b(?:{words})(?: error)?(?: on|:) *\w+:\d+/(?:IB|RoCE)"
-        rf"|failed for slice.*(?:{words}))"
+        rf"|(?:failed for slice|retry_cnt: \d+\)).*(?:{words}))"
     )

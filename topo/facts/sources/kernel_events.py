@@ -26,7 +26,7 @@ DEVICE = rb"\((?:PCI:)?(?P<%s>" + PLACE + rb")(?:\.\d)?[^)\n]{0,40}\)"
 MESSAGE = re.compile(
     rb"NVRM: Xid " + DEVICE % b"device" + rb": (?P<xid>\d{1,6})\b,? ?(?P<text>[^\n]*)"
     rb"|SXid " + DEVICE % b"switch" + rb": (?P<sxid>\d{1,6}), (?P<rest>(?:Non-f|F)atal[^\n]*)"
-    rb"|NVRM: GPU (?P<lost>" + PLACE + rb")[^\n]{0,8}: (?P<fell>[^\n]*fallen off the bus)"
+    rb"|NVRM: GPU (?:at (?:PCI:)?)?(?P<lost>" + PLACE + rb")[^\n]{0,8}?:? (?P<fell>[^\n]*fallen off the bus)"
 )
 HINTS = (b"Xid (", b"fallen off the bus")
 SECONDS = re.compile(rb"\[ *(\d{1,12})\.\d{1,9}\]")

@@ -10,15 +10,16 @@ CUDA_ARCH_MISSING = Card(
     about="A library holds kernels for the architectures that it was built for; CUDA finds none for this GPU in it.",
     remedy=(
         "use NCCL of a release and CUDA version that know the GPU (RTX 40 and H100 from CUDA 11.8, Blackwell from "
-        "12.8), "
-        "or build it with NVCC_GENCODE for its sm; check that no second libnccl.so is loaded"
+        "12.8), or build it with NVCC_GENCODE for its sm; check that no second libnccl.so is loaded"
     ),
     sure="nvidia-smi --query-gpu=compute_cap --format=csv; cuobjdump --list-elf libnccl.so | grep sm_",
     shows=("enqueue.cc:47 NCCL WARN Cuda failure 'named symbol not found'",),
     patterns=(
         Pattern(
-            r"named symbol not found|no kernel image is available|invalid device function|[Cc]uda failure (?:98|209"
-            r"|500)\b|Unable to find code object|Cannot retrieve Static function|kernel image is invalid"
+            r"(?<!cudaErrorSymbolNotFound : )named symbol not found|no kernel image is available"
+            r"|invalid device function"
+            r"|[Cc]uda failure (?:98|209|500)\b|Unable to find code object|Cannot retrieve Static function"
+            r"|kernel image is invalid"
             r"|invalid (?:kernel|image) file|hipError(?:NoBinaryForGpu|InvalidKernelFile|InvalidImage|SharedObject\w+)"
             r"|PTX JIT compilation failed|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)"
             r"|not compatible with the current PyTorch installation",
@@ -70,7 +71,8 @@ CUDA_START_FAILED = Card(
             "daemon-reload on the host; start it again, with the devices named (--device=/dev/nvidia0, CDI)",
         ),
         Pattern(
-            r"driver is a stub library|[Cc]uda failure 34\b|PTX JIT compiler library not found",
+            r"driver is a stub library|[Cc]uda failure 34\b|\bcu[A-Z]\w+\(.*error code 34\b"
+            r"|PTX JIT compiler library not found",
             FAIL,
             "a library of NVIDIA's driver is missing in the process, or the stub that the CUDA toolkit has for linking "
             "is loaded in its place: leave stubs out of LD_LIBRARY_PATH; a container gets the library from NVIDIA's "
@@ -91,7 +93,7 @@ CUDA_START_FAILED = Card(
         ),
         Pattern(
             r"[Cc]uda failure.*initialization error|[Cc]uda failure (?:3|100)\b|no CUDA-capable device"
-            r"|CUDA driver initialization failed|nvml error: driver not loaded"
+            r"|CUDA driver initialization failed"
             r"|No CUDA GPUs are available"
             r"|Found no NVIDIA driver|No CUDA runtime is found|no GPUs found!"
             r"|could not select device driver|Cannot re-initialize CUDA in forked",
@@ -103,7 +105,6 @@ CUDA_START_FAILED = Card(
             FAIL,
             "no driver of NVIDIA's runs on the node, or it is not in the container, which gets it from NVIDIA's "
             "runtime: the module is not loaded or not built for this kernel (dkms status), or Secure Boot forbids it",
-            general=1,
         ),
         Pattern(
             r"(?:[Cc]uda|CUDA)\b.{0,80}(?:'unknown error'|: unknown error)|cudaErrorUnknown|CUDA_ERROR_UNKNOWN"

@@ -94,6 +94,11 @@ PEERMEM_MISSING = Card(
             "memory is of a kind that it does not take (expandable segments, managed, of a GeForce)",
         ),
         Pattern(
+            r"nv(?:idia_peermem|_peer_mem): (?:version magic|Unknown symbol|disagrees about version)",
+            FAIL,
+            "nvidia_peermem does not load: it was built for another kernel, or other RDMA modules than those that run",
+        ),
+        Pattern(
             r"ibv_(?:exp_)?reg_mr\w*(?:\(.{0,200}\))? failed.*Invalid argument",
             FAIL,
             "a NIC refuses to register memory as invalid: mostly a GPU's, for which nvidia_peermem is not loaded or "

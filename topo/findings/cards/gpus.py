@@ -46,6 +46,17 @@ DRIVER_MISMATCH = Card(
             "hold its calls; a wheel of the program's own CUDA release brings the right one",
         ),
         Pattern(
+            r"creating cudnn handle|CUDNN_STATUS_NOT_INITIALIZED",
+            FAIL,
+            "cuDNN does not start: libcuda or the driver is of another release than it was built for, or the GPU's "
+            "memory is full",
+        ),
+        Pattern(
+            r"driver's CUDA version is \S+ which is older than the PTX compiler",
+            WARN,
+            "the driver is older than the CUDA that XLA was built with: it goes on, and compiles more slowly",
+        ),
+        Pattern(
             r"PFN functions not found|Retrieve \S+ (?:version \d+ )?failed with",
             WARN,
             "the driver lacks functions that this NCCL would use: it is older than the CUDA that NCCL was built with",
@@ -91,9 +102,16 @@ GPU_LOST = Card(
             "the driver does not reach a GPU any more: it fell off the bus, or did not start",
         ),
         Pattern(
-            r"RmInitAdapter failed|rm_init_adapter failed",
+            r"RmInitAdapter failed|rm_init_adapter failed|NVRM: .*(?:probe routine failed|None of the NVIDIA devices"
+            r"|GFW_BOOT|find an IRQ|copy vbios)|\b(?:nvidia|amdgpu)\b.*\bprobe .*failed with error",
             FAIL,
             "the driver cannot start a GPU: the GPU, its power or its slot is faulty, or the driver's firmware",
+        ),
+        Pattern(
+            r"NVRM: (?:BAR\d is 0M|This PCI I/O region|request_mem_region failed|The system BIOS may have)",
+            FAIL,
+            "a GPU got no address space on PCI, so that its driver cannot start it: Above 4G Decoding in the BIOS, "
+            "pci=realloc, or another driver that holds its memory",
         ),
     ),
     links=("https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html",),
@@ -133,6 +151,40 @@ GPU_DRIVER_MISSING = Card(
     sure="lspci -k -d 10de:; lsmod | grep nvidia",
     passes="a driver is bound to the GPUs",
     reads=("/sys/bus/pci/devices/*/driver", "nvmlInit"),
+    shows=("NVRM: The NVIDIA probe routine was not called for 8 device(s).",),
+    patterns=(
+        Pattern(
+            r"NVRM: (?:The NVIDIA probe routine was not called|No NVIDIA GPU found)",
+            FAIL,
+            "NVIDIA's driver got no GPU: another driver (nouveau, vfio-pci) holds them, or there is none on PCI",
+        ),
+        Pattern(
+            r"NVRM: .*installed in this system is",
+            FAIL,
+            "NVIDIA's driver does not run this GPU: it is older than the GPU, no longer supports it, or is of the "
+            "wrong kind (open or proprietary modules)",
+        ),
+        Pattern(
+            r"modpost: .*\bnvidia|GPL-incompatible module nvidia|Unable to build the NVIDIA kernel module"
+            r"|Bad return status for module build|performing the step: .Building kernel modules"
+            r"|[Kk]ernel headers for kernel \S+ cannot be found|Could not resolve Linux kernel version",
+            FAIL,
+            "NVIDIA's driver does not build for the kernel that runs: a newer driver, or headers and compiler of this "
+            "kernel",
+        ),
+        Pattern(
+            r"Could not unload NVIDIA driver kernel modules|Module nvidia\w* is in use",
+            FAIL,
+            "the driver cannot be changed while programs use the GPUs: lsof /dev/nvidia* names them",
+        ),
+        Pattern(
+            r"could not insert '?\"?nvidia(?!_peermem)\S*|\bnvidia: (?:version magic|Unknown symbol"
+            r"|disagrees about version)",
+            FAIL,
+            "NVIDIA's module does not load: it was built for another kernel, is not signed (Secure Boot), or finds no "
+            "GPU",
+        ),
+    ),
 )
 DUPLICATE_GPU = Card(
     id="duplicate-gpu",

@@ -104,7 +104,7 @@ GPU_RECOVERY_NEEDED = Card(
     shows=("NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)",),
     patterns=(
         Pattern(
-            r"NV_ERR_RESET_REQUIRED|NVRM: .*(?:unexpected WPR2|may need to be reset)",
+            r"NV_ERR_RESET_REQUIRED|NVRM: .*(?:unexpected WPR2|may need to be reset|requiring os reboot)",
             FAIL,
             "the driver does nothing more on a GPU until that is reset",
         ),

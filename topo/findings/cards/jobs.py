@@ -103,7 +103,8 @@ RANKS_MISSING = Card(
         ),
         Pattern(
             r"store->get\(.*got error: (?:[Ss]ocket [Tt]imeout|.*[Tt]imeout|.*timed out)|[Tt]imeout waiting for key"
-            r"|[Ww]ait timeout after \d+ ?ms, keys|receiving the shared seed|RuntimeError: Socket Timeout$",
+            r"|[Ww]ait timeout after \d+ ?(?:ms, keys|seconds for key)|receiving the shared seed"
+            r"|RuntimeError: Socket Timeout$",
             FAIL,
             "a rank waited in vain for what another one puts into the job's store, such as rank 0 NCCL's id: that one "
             "has not come so far (it loads data, or has failed)",
@@ -285,8 +286,8 @@ HOST_MEMORY_FULL = Card(
         ),
         Pattern(
             r"(?i:(?:m|c|re)alloc\(.*returned null|failed to (?:m|c|re)alloc|failed to allocate"
-            r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable)"
-            r"|unable to alloc\w*|malloc of \d+|oom[- ]kill"
+            r"(?!.*: input/output error)|(?<!rem allocator\] )allocation failed(?!\. no suitable|: resources)"
+            r"|unable to alloc\w*(?! resources:)|malloc of \d+|oom[- ]kill"
             r"|out of host memory|failed to cuda host alloc|failed to grow)",
             FAIL,
             "host memory cannot be allocated",
@@ -296,7 +297,7 @@ HOST_MEMORY_FULL = Card(
         Pattern(
             r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
             r"|oom_kill event|OOM-killed|OOMKilled"
-            r"|Out [Oo]f [Mm]emory: Killed process|task \d[\d,-]*: Out Of Memory",
+            r"|Out [Oo]f [Mm]emory: Killed process|invoked oom-killer|task \d[\d,-]*: Out Of Memory",
             FAIL,
             "a process was killed because host memory, or its limit for the job, is full",
         ),

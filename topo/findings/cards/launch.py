@@ -33,7 +33,7 @@ LAUNCH_FAILED = Card(
         ),
         Pattern(
             r"(?:orted|prted|hydra_\w+|pdsh|mpirun|mpiexec|srun)\S*: (?:command )?not found"
-            r"|Command not found: (?!nvidia-container)\S+|execvp error on file",
+            r"|Command not found: (?!nvidia-container)\S+|execvp error on file|could not execve job|\bexecve\(\): ",
             FAIL,
             "a program that the launcher starts is not found on a host: PATH of a shell without login, or another "
             "place of installation",
@@ -70,6 +70,12 @@ LAUNCH_FAILED = Card(
             FAIL,
             "Slurm's daemons (slurmd, slurmctld) do not answer each other in time: a node's slurmd hangs or is not "
             "reached, a prolog takes longer than MessageTimeout, or a firewall is between them",
+        ),
+        Pattern(
+            r"Unable to (?:allocate resources|create step for job \d+): |Batch job submission failed: ",
+            FAIL,
+            "Slurm does not start the job or a step of it: the line has its reason (the partition, limits of the "
+            "account, or GPUs, cores and memory that the job does not have)",
         ),
         Pattern(
             r"not enough slots available",
@@ -129,6 +135,24 @@ CONTAINER_NOT_STARTED = Card(
             "the node tell",
         ),
         Pattern(
+            r"nvidia-container-cli: requirement error",
+            FAIL,
+            "the image asks for a newer driver, or another GPU, than the node has: update the driver, or take an image "
+            "of an older CUDA",
+        ),
+        Pattern(
+            r"nvidia-container-cli: .*(?:(?:nvml|cuda) error: (?!insufficient perm|driver not loaded)|libnvidia-ml"
+            r"|no adapters were found)",
+            FAIL,
+            "a GPU or its driver does not work on the node itself, with or without a container: nvidia-smi and dmesg "
+            "there tell",
+        ),
+        Pattern(
+            r"nvidia-container-cli: ldcache error",
+            FAIL,
+            "ldconfig fails on an image: the image lacks it, is of another processor, or its folder cannot be written",
+        ),
+        Pattern(
             r"nvidia-container-cli: device error: .*unknown device",
             FAIL,
             "a container asks for a GPU by a name that the node does not have: a GPU that is gone, or what a plugin "
@@ -138,8 +162,15 @@ CONTAINER_NOT_STARTED = Card(
             r"nvidia-container-cli: (?!.*driver not loaded).*(?:rror|fail)|unresolvable CDI devices"
             r"|(?i:error injecting CDI|nvidia-container-runtime.*(?:failed|error))",
             FAIL,
-            "NVIDIA's container runtime does not put the GPUs into a container: the line has its reason (ldconfig of "
-            "the image, rights of its folder, the toolkit's release beside the driver's)",
+            "NVIDIA's container runtime does not put the GPUs into a container: the line has its reason",
+            general=1,
+        ),
+        Pattern(
+            r"^(?!.*(?:\bhook\b|nvidia-container)).*(?:container init caused|error during container init"
+            r"|rootfs_linux\.go|starting container process caused|error mounting \S)",
+            FAIL,
+            "the container engine cannot set up a container: the line has its reason",
+            general=1,
         ),
         Pattern(
             r"enroot/hooks\.d/\S+ exited with|OCI runtime create failed|failed to create (?:shim|containerd) task"
@@ -275,8 +306,14 @@ MPI_NETWORK_MISSING = Card(
             "finds no device that it can use",
         ),
         Pattern(
-            r"no usable transports/devices|no active messages transport|UCX  ?WARN .*(?:transport|device) '\S+' is not "
-            r"available",
+            r"UCX  ?WARN .*\btransports? .*'(?:cuda|rocm|ze)_\w+'.* (?:is|are) not available",
+            FAIL,
+            "UCX is without its transports for the memory of GPUs, which it then takes for the host's: UCX was built "
+            "or installed without CUDA or ROCm, or the library of one of them is not found",
+        ),
+        Pattern(
+            r"no usable transports/devices|no active messages transport"
+            r"|UCX  ?WARN .*(?:transport|device)s? '\S+' (?:is|are) not available",
             FAIL,
             "UCX has no transport: UCX_TLS and UCX_NET_DEVICES leave out what the host has",
         ),
@@ -285,6 +322,12 @@ MPI_NETWORK_MISSING = Card(
             FAIL,
             "an Omni-Path device gives the process no context: other processes hold them all, or its driver is another "
             "one than libpsm2 expects",
+        ),
+        Pattern(
+            r"Failed to get \S+ \(unit \d+\) cpu set",
+            FAIL,
+            "PSM3, a provider of libfabric, takes an interface that has no RDMA device: leave it out "
+            "(FI_PROVIDER=^psm3)",
         ),
         Pattern(
             r"PSM\d? can't open (?:hfi|nic) unit|\w+ fabric is not available and fallback",

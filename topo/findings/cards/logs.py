@@ -28,11 +28,24 @@ PEER_LOST = Card(
         ),
         Pattern(
             r"Connection closed by (?:remote )?peer|Broken pipe"
-            r"|task:\d+ heartbeat timeout|recv(?:Vector|Value|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
+            r"|task:\d+ heartbeat timeout|coordination service: UNAVAILABLE|recv(?:Vector|Value"
+            r"|Bytes)? failed on SocketImpl|failed to recv, got 0 bytes"
             r"|RendezvousClosedError|missed too many heartbeats",
             FAIL,
             "the other end is gone, mostly a rank that ended or was killed: its own log says why",
             common=True,
+            follows=True,
+        ),
+        Pattern(
+            r"marked (?:as )?dead (?:by the GCS|because)|GCS didn't receive heartbeats",
+            FAIL,
+            "Ray's head took a node for dead, as no sign of life came in time: the node, or Ray's process on it, is "
+            "overloaded or gone, or the network between the two was away",
+        ),
+        Pattern(
+            r"/task:\d+ unexpectedly tried to connect with a different incarnation",
+            FAIL,
+            "a process of the job has started again while the others still ran: what ended it first is in its own log",
             follows=True,
         ),
         Pattern(
@@ -80,7 +93,7 @@ COLLECTIVE_TIMEOUT = Card(
             r"[Ww]atchdog caught collective operation timeout|detected by watchdog|Timeout at NCCL work"
             r"|ProcessGroup\w+ watchdog hang"
             r"|Timed out waiting \d+ms for (?:recv|send) operation|Application timeout caused pair closure"
-            r"|No available shared memory broadcast block found",
+            r"|No available shared memory broadcast block found|\bDeepEP\b.* timeout\b",
             FAIL,
             "a collective did not end in time: a rank has not entered it, or a connection does not move",
             follows=True,
@@ -195,7 +208,7 @@ JOB_FAILED = Card(
         Pattern(
             r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|exit(?:ed with)? code:? 139\b"
             r"|exited on signal 11\b|(?i:killed by signal:? 11\b)|Caught signal 11|Segmentation fault"
-            r"|\*\*\* SIGSEGV received",
+            r"|\*\*\* SIGSEGV received|\]: segfault at |\btraps: .*(?:general protection|trap \w+ \w+) ",
             FAIL,
             "a rank crashed (SIGSEGV, exit code -11 or 139): a fault of a library or of how they fit together",
             follows=True,
@@ -246,7 +259,8 @@ JOB_FAILED = Card(
             r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
             r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"
-            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)|XlaRuntimeError",
+            r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)"
+            r"|XlaRuntimeError: (?:.*NCCL|UNAVAILABLE|DEADLINE|ABORTED|CANCELLED|.*\b(?:tasks?|peers?|coordinat\w+)\b)",
             FAIL,
             "a program reports that NCCL or a rank failed",
             general=1,

@@ -64,9 +64,11 @@ SOCKET_IFNAME_VIRTUAL = Card(
             suspect=True,
         ),
         Pattern(
-            r"(?:[Cc]onnect|dest_addr).*\b172\.17\.\d{1,3}\.\d{1,3}\b.*(?:refused|No route|timed out|unreachable)",
+            r"(?:[Cc]onnect|dest_addr).*\b172\.(?:17\.\d{1,3}\.\d{1,3}|(?:1[89]|2\d|3[01])\.0\.1)\b"
+            r".*(?:refused|No route|timed out|unreachable|connection abort)",
             FAIL,
-            "a rank connects to an address of docker's bridge (172.17.0.0/16), which every host has for itself",
+            "a rank connects to an address of one of docker's networks (172.17.0.0/16, the first of 172.18.0.0/16 and "
+            "so on), which every host has for itself: NCCL_SOCKET_IFNAME names the interface of the common network",
         ),
         Pattern(
             r"[Cc]onnect\S* to (?:169\.254\.|\[?fe80:).*(?:failed|refused|returned|No route|timed out|unreachable)",

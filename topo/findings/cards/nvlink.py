@@ -34,11 +34,22 @@ NVLINK_MISSING = Card(
     sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS, not NV18",
     passes="every GPU has as many NVLinks as its siblings, and as NVML lists",
     reads=("nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "NCCL_TOPO_FILE"),
+    shows=(
+        "|CCL_WARN| host: n22, rank: 0, local_port_id: { 65559 0 1 }, port issue: { status: failed, details: training "
+        "timeout }",
+    ),
     hints=("NCCL INFO 2 coll channels, 2 collnet channels, 0 nvls channels, 4 p2p channels (others have more)",),
     links=(
         "https://github.com/NVIDIA/DCGM/issues/198",
         "https://github.com/NVIDIA/nccl/issues/557",
         "https://github.com/Azure/azurehpc-health-checks/issues/162",
+    ),
+    patterns=(
+        Pattern(
+            r"local_port_id: .*port issue: \{ status: ",
+            WARN,
+            "a link between Intel's GPUs (Xe Link) is not up: data between the two goes through the host",
+        ),
     ),
 )
 FABRIC_NOT_READY = Card(

@@ -134,6 +134,12 @@ NIC_DRIVER_FAILS = Card(
             "a NIC's firmware failed or does not answer its driver",
         ),
         Pattern(
+            r"\b(?:mlx\d_core|bnxt_\w+|ice|irdma|efa|ena)\b.*\bprobe .*failed with error",
+            FAIL,
+            "a NIC's driver cannot start a NIC: its firmware fits neither the driver nor this kernel, or the NIC is "
+            "faulty; the lines above say what failed",
+        ),
+        Pattern(
             r"(?:\binfiniband \w+|\bmlx\d_\w+|\birdma|\bbnxt_re)\b.*(?i:reg[_ ]?mr|register mr|mkey|memory region)"
             r".*(?:-12\b|ENOMEM|Cannot allocate)",
             FAIL,

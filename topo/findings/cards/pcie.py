@@ -83,6 +83,12 @@ IOMMU_TRANSLATING = Card(
             WARN,
             "the kernel was not started with iommu=pt and amd_iommu=on: the IOMMU may translate DMA between devices",
         ),
+        Pattern(
+            r"DMAR: .*(?:fault addr|PTE (?:Read|Write) access)|IO_PAGE_FAULT",
+            WARN,
+            "the IOMMU stopped a device that used an address which is not mapped for it: traffic between devices that "
+            "it translates, or a driver's fault",
+        ),
     ),
     links=(
         "https://github.com/NVIDIA/nccl/issues/257",

@@ -119,7 +119,8 @@ PLUGIN_FAILED = Card(
         ),
         Pattern(
             r"NET/OFI|[Nn]etwork \S.{0,40} not found|Failed to initialize any NET plugin|NET/UCX"
-            r"|libfabric:\d+.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|\berr: [1-9])",
+            r"|libfabric:\w+:.*<(?:critical|warn)>(?!.*hmem).*(?:[Ff]ail|rror|nvalid|Unable|not permitted|Cannot"
+            r"|\berr: [1-9])",
             FAIL,
             "the network plugin reports an error: its endpoint, address or library does not work",
             general=1,
@@ -156,6 +157,11 @@ UCX_FAILED = Card(
             general=1,
         ),
         Pattern(
+            r"UC[PTS] version is incompatible",
+            FAIL,
+            "two releases of UCX are on the host, and a program loads the older one: LD_LIBRARY_PATH, ldd",
+        ),
+        Pattern(
             r"mlx5dv_devx_\w+.*failed.*(?:not supported|not permitted)",
             FAIL,
             "a NIC's kernel driver or firmware does not do what libmlx5 asks of it by DevX: they are of another "
@@ -163,6 +169,62 @@ UCX_FAILED = Card(
         ),
     ),
     links=("https://github.com/openucx/ucx/issues/7978",),
+)
+TRANSFER_FAILED = Card(
+    id="transfer-failed",
+    title="NIXL or Mooncake, which move the KV caches of servers, reports an error",
+    levels=(INFO, FAIL),
+    about=(
+        "A server that fills a KV cache (prefill) sends it to one that reads it (decode), by RDMA through UCX, "
+        "libfabric or verbs. A transfer ends if either process ends, or their NICs do not reach each other."
+    ),
+    remedy=(
+        "look at the earliest line on either side; ib_write_bw between the two NICs that it names; the same device "
+        "names, GIDs and releases on both sides; UCX_TLS=tcp or MC_FORCE_TCP=1 as a test"
+    ),
+    sure="ib_write_bw -d DEVICE HOST; ucx_info -d; nvidia-smi topo -m",
+    shows=("E1120 11:10:27.133715 203020 transfer_task.cpp:305] Failed to complete transfers after 60 seconds",),
+    patterns=(
+        Pattern(
+            r"metadata for remote agent|NIXL_ERR_REMOTE_DISCONNECT|[Cc]onnection found for (?:remote )?agent"
+            r"|remote agent was invalidated|loadRemoteMD in P2P backend failed|might be dead",
+            FAIL,
+            "the process at the other end of a transfer is gone, or not there yet: its own log says why",
+            follows=True,
+        ),
+        Pattern(
+            r"Failed to complete transfers after|batch data transfer timeout|KVTransferError",
+            FAIL,
+            "a transfer did not end in time: the other end has ended, or data do not get through between the two",
+            follows=True,
+        ),
+        Pattern(
+            r"Context is not active: |Device \d+ is not active|mark it inactive",
+            FAIL,
+            "Mooncake leaves a NIC aside after errors of it, which an earlier line names",
+            follows=True,
+        ),
+        Pattern(
+            r"NIXL_ERR_NOT_SUPPORTED|no (?:common|specified|potential) \w* ?backends? |no backends? support",
+            FAIL,
+            "NIXL has no backend that both ends have and that takes this memory: its plugin (UCX) did not load, or is "
+            "built without CUDA",
+        ),
+        Pattern(
+            r"\bE\d{4} .*(?:nixl_\w+|ucx_\w+|libfabric_\w+|(?:rdma|tcp)_(?:endpoint|context|transport)|worker_pool"
+            r"|transfer_\w+)\.(?:cpp|h):\d+\]",
+            FAIL,
+            "NIXL or Mooncake reports an error: the line has its reason",
+            general=1,
+        ),
+        Pattern(
+            r"NIXL_ERR_",
+            FAIL,
+            "NIXL reports that its backend, which is UCX where nothing else is asked for, failed",
+            general=1,
+            follows=True,
+        ),
+    ),
 )
 COLLNET_FAILED = Card(
     id="collnet-failed",

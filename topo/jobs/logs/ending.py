@@ -6,15 +6,16 @@ import re
 from railgauge.topo.facts.sources.kernel_events import MESSAGE as KERNEL_EVENT
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of
 from railgauge.topo.jobs.logs.line import LogLine, messages
-from railgauge.topo.jobs.logs.statement import PLAIN, plainest, weight
+from railgauge.topo.jobs.logs.statement import OF_PEERS, PLAIN, plainest, weight
 
-LAST_BYTES = 1 << 16
 LAST_LINES = 40
 STATED_WITHIN = 400
 """Of so many last lines the plainest one counts where those that the log ends in refer to it."""
-MOST_ENDINGS = 1 << 10  # files whose ends are kept
 WORDS = re.compile("[A-Za-z]")
-NAMED = re.compile(r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?(?:: *\S|$)")
+NAMED = re.compile(
+    r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?(?:: *\S|$)"
+    r"""|^(?:[A-Za-z_][\w.]*)?(?:Error|Exception)\(["']"""
+)
 """An exception by its name, as Python, C++ and Java print it."""
 OF_OTHERS = re.compile(
     r"(?:^|[\s\].])(?:\w*(?:Runtime|Connection\w*|BrokenPipe|Timeout|Timedout|Dist\w+|Rendezvous\w+|NCCL\w*|Nccl\w+|nccl\w+"
@@ -32,7 +33,8 @@ OTHER = re.compile(
     r"|low on resource|ssh: connect to|verification failed|not know how to route|version \S+ not found \(required"
     r"|<(?:warn|critical)> err: [1-9]|unable to complete a TCP|watchdog hang"
     r"|error while loading shared|[Cc]ommand not found|unrecognized option|Permission denied|undefined symbol"
-    r"|\btimed out\b|[Ff]atal error|\b[Ee]rror: +\S|[Cc]rashed|[Uu]nhandled exception|\bhas failed\b"
+    r"|\d,\d{3} [CEF] \d+ \d+\]|\[error\]|\btimed out\b|[Ff]atal error|\bfatal: +\S|\b[Ee]rror: +\S|[Cc]rashed"
+    r"|[Uu]nhandled exception|\bhas failed\b"
     r"|[Uu]nable to (?:connect|run|launch)|\bCuda failure '|\[(?:CUDA|NVML)_ERROR_[A-Z_]+\]"
 )
 OWN = re.compile(r"(?:^|[\]:|>)] )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
@@ -51,6 +53,11 @@ WEAK = re.compile(
     r"|not supported)\b|\bfailed because\b"
 )
 """What counts in a text of which nothing else is known."""
+FAILURE = re.compile(r"(?i)\b(?:errors?|failed to|failure|can ?n[o']t|could ?n[o']t|unable to|no (?:\w+ ){1,3}found)\b")
+"""What counts in a text that has nothing else."""
+SHORT = 12
+"""Of a text of so few lines, which somebody chose, every word of a reason counts."""
+COMMENT = "#"  # begins what tables say of themselves
 ABORTS = re.compile(r"\bAborted\b|terminate called|Segmentation fault|core dumped|\bKilled\b")
 """How a process ends, which says nothing of why: a line above it may."""
 RETURNED = re.compile(r"\.(?:cc|cu|cpp|h):\d+ -> (?:[1-6]|[1-9]\d+)\b")
@@ -59,8 +66,9 @@ ENDS_WORK = re.compile(r"(?i)abort|destroy|final|clos(?:e|ing)|\bfree")
 """What a thread of NCCL says while it gives up."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
-    r"|\[W[ \d]|\bwarning\b|couldn't chdir|nv_get_p2p_free_callback"
+    r"|tainting kernel|\bI\d{4} \d\d:|couldn't chdir|nv_get_p2p_free_callback"
 )
+WARNING = re.compile(r"\[W[ \d]|: W [\w./]+:\d|(?i:\bwarning\b)")
 WELL = re.compile(
     r"(?i)\b(?:training|run|job|test\w*|script|program|benchmark)\b.{0,40}\b(?:finished|completed?|succeeded)\b|successfully"
     r"|# Avg bus bandwidth"
@@ -86,12 +94,13 @@ def error_at_end(tail: bytes) -> str:
     if len(last) == MOST_RETRIES and all((RETRIES if line.level else ATTEMPT).search(line.text) for line in last):
         return last[-1].text
     handed_on = [line for at, line in enumerate(lines) if line.level != "WARN" and not _goes_on(line, lines[at:])]
-    texts = [line.text for line in handed_on if not NO_ERROR.search(line.text)]
-    foreign = [line.text for line in lines if not line.level and not NO_ERROR.search(line.text)]
+    texts = [line.text for line in handed_on if not _harmless(line.text)]
+    foreign = [line.text for line in lines if not line.level and not _harmless(line.text)]
     for pattern, among in ((NAMED, foreign), (OTHER, foreign), (RETURNED, texts)):
         if found := [text for text in among if pattern.search(text)]:
             best = next(filter(TELLING.search, found), found[0]) if pattern is OTHER else found[0]
-            said = _stated(all_lines) if weight(best) < PLAIN - 1 or _follows(best) else ""
+            indirect = weight(best) < PLAIN - 1 or _follows(best) or OF_PEERS.search(best)
+            said = _stated(all_lines) if indirect else ""
             return said or (_reason(foreign, best) if ABORTS.search(best) else best)
     return ""
 
@@ -105,7 +114,7 @@ def _goes_on(line: LogLine, rest: list[LogLine]) -> bool:
 
 def _stated(lines: list[LogLine]) -> str:
     """The line that states plainest what failed, and does not follow from something; "" if none states a reason."""
-    foreign = (line.text for line in lines if not line.level and not NO_ERROR.search(line.text))
+    foreign = (line.text for line in lines if not line.level and not _harmless(line.text))
     return plainest(text for text in foreign if weight(text) >= PLAIN - 1 and not _follows(text))
 
 
@@ -121,7 +130,17 @@ def _reason(texts: list[str], end: str) -> str:
 
 
 def weak_error_at_end(tail: bytes) -> str:
-    """The first of a log's last lines that says in any words that something failed; "" if none does."""
-    lines = [line.text for raw in tail.split(b"\n")[-LAST_LINES:] for line in messages(raw) if not line.level]
-    said = (text for text in lines if not NO_ERROR.search(text))
-    return next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "")
+    """The first of a log's last lines that says in any words that something failed; else one farther above, or a
+    warning; "" if none does.
+    """
+    lines = [line for raw in tail.split(b"\n")[-STATED_WITHIN:] for line in messages(raw) if not line.level]
+    said = (line.text for line in lines[-LAST_LINES:] if not _harmless(line.text))
+    near = next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "") or _stated(lines)
+    far = (line.text for line in lines if not (line.text.startswith(COMMENT) or NO_ERROR.search(line.text)))
+    short = len(lines) <= SHORT
+    return near or next((text for text in far if FAILURE.search(text) or (short and weight(text))), "")
+
+
+def _harmless(text: str) -> bool:
+    """Whether a line with words of an error says that there is none, or warns."""
+    return bool(NO_ERROR.search(text) or WARNING.search(text))

@@ -9,8 +9,9 @@ from railgauge.topo.findings.cards.logs import JOB_FAILED, OTHER_WARNING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.consequences import FOLLOWS_FROM
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, entry_of, other_causes_of
-from railgauge.topo.jobs.logs.ending import RETURNED
+from railgauge.topo.jobs.logs.ending import RETURNED, WARNING
 from railgauge.topo.jobs.logs.programs import area_of, program_of
+from railgauge.topo.jobs.logs.reasons import IN_THE_LINE, reason_of
 from railgauge.topo.jobs.logs.sighting import Sighting
 from railgauge.topo.jobs.logs.sources import speaker
 from railgauge.topo.jobs.logs.statement import PLAIN, weight
@@ -64,11 +65,20 @@ def finding(seen: Sighting, level: Level, more: str = "", **evidence: Any) -> Fi
 
 
 def _details(seen: Sighting) -> str:
-    """Which part of NCCL speaks where the words say no more, and what completions name."""
-    known = seen.named
+    """What completions name; where the words say no more, what the reason means and which part of NCCL, UCX or
+    libfabric speaks.
+    """
+    known, pattern = seen.named, seen.entry.pattern
     parts = [f"{title} {named(known[key])}" for key, title in DETAILS if key in known]
-    said = speaker(seen.text) if seen.entry.pattern.general > OF_A_FAULT or seen.entry.card is OTHER_WARNING else ""
-    return (f": {', '.join(parts)}" if parts else "") + (f"; it comes from {said}" if said else "")
+    says_no_more = pattern.general > OF_A_FAULT or pattern.meaning.endswith(IN_THE_LINE)
+    why = reason_of(seen.text) if says_no_more else ""
+    said = speaker(seen.text) if says_no_more or seen.entry.card is OTHER_WARNING else ""
+    more = (
+        f": {', '.join(parts)}" if parts else "",
+        f"; {why}" if why else "",
+        f"; it comes from {said}" if said else "",
+    )
+    return "".join(more)
 
 
 def consequence(seen: Sighting, cause: Cause | None, more: str = "") -> Finding:
@@ -90,7 +100,7 @@ def first_ended(found: Mapping[str, str]) -> str:
     return f"; torchrun says that rank {found['rank']}{host} ended first{code}"
 
 
-def of_end(text: str) -> Finding:
+def of_end(text: str, library: str = "") -> Finding:
     """A log that ends in an error is never without a finding: of its words, or of a program that failed."""
     entry = entry_of(text, "WARN")
     if entry is not None and entry.pattern.general <= OF_A_FAULT and entry.card is not JOB_FAILED:
@@ -100,18 +110,21 @@ def of_end(text: str) -> Finding:
             f"a function of NCCL failed, and the warning that says why is not in this log; it is of {said} ({text})"
         )
         return JOB_FAILED.finding(Level.FAIL, "the log", message, evidence={"line": text})
-    return stated(text) if weight(text) >= PLAIN else _unknown(text)
+    return stated(text, library) if weight(text) >= PLAIN else _unknown(text)
 
 
-def stated(text: str) -> Finding:
-    """An error in words that no card has, which state it plainly."""
-    who, area = program_of(text) or "a program", area_of(text)
+def stated(text: str, library: str = "") -> Finding:
+    """An error in words that no card has, which state it plainly; library: the Python package that raised it."""
+    who, area = program_of(text) or (f"the library {library}" if library else "a program"), area_of(text)
     about = f", about {area}" if area else ""
-    message = f"{who} reports an error in words of its own{about}, and no earlier one is known: {text}"
+    why = f" ({why})" if (why := reason_of(text)) else ""
+    message = f"{who} reports an error in words of its own{about}{why}, and no earlier one is known: {text}"
     return JOB_FAILED.finding(Level.FAIL, OWN_ERROR, message, evidence={"line": text})
 
 
 def _unknown(text: str) -> Finding:
     area = f"; by its words it is about {area}" if (area := area_of(text)) else ""
-    message = f"cause not known: the log ends in an error that is not known here{area} ({text})"
+    area += f"; {why}" if (why := reason_of(text)) else ""
+    said = "has no error, and a warning" if WARNING.search(text) else "ends in an error"
+    message = f"cause not known: the log {said} that is not known here{area} ({text})"
     return JOB_FAILED.finding(Level.WARN, "the log", message, evidence={"line": text})

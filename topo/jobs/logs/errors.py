@@ -17,8 +17,14 @@ from railgauge.topo.findings.cards.gdr import PEERMEM_MISSING
 from railgauge.topo.findings.cards.gpus import DRIVER_MISMATCH, GPU_LOST, P2P_UNSUPPORTED
 from railgauge.topo.findings.cards.health import GPU_RECOVERY_NEEDED
 from railgauge.topo.findings.cards.jobs import HOST_MEMORY_FULL, HOST_UNRESOLVED, PORT_IN_USE, RANKS_MISSING, SHM_DENIED
+from railgauge.topo.findings.cards.kernel import (
+    GPU_DRIVER_REPORTS,
+    HOST_STUCK,
+    PCIE_ERROR_REPORTED,
+    STORAGE_STALLS,
+)
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
-from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, OTHER_WARNING, PEER_LOST
+from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, NCCL_ABORTING, OTHER_WARNING, PEER_LOST
 from railgauge.topo.findings.cards.network import (
     HOST_ID_COLLISION,
     PORTS_BLOCKED,
@@ -26,8 +32,20 @@ from railgauge.topo.findings.cards.network import (
     SOCKET_IFNAME_NOMATCH,
     SOCKET_IFNAME_VIRTUAL,
 )
-from railgauge.topo.findings.cards.parts import INVALID_USAGE, RDMA_CALL_FAILED, SYSTEM_CALL_FAILED, TOPOLOGY_UNUSABLE
-from railgauge.topo.findings.cards.plugins import EFA_PROVIDER_MISSING, GIN_FAILED, PLUGIN_FAILED, UCX_FAILED
+from railgauge.topo.findings.cards.parts import (
+    INVALID_USAGE,
+    NIC_DRIVER_FAILS,
+    RDMA_CALL_FAILED,
+    SYSTEM_CALL_FAILED,
+    TOPOLOGY_UNUSABLE,
+)
+from railgauge.topo.findings.cards.plugins import (
+    EFA_PROVIDER_MISSING,
+    GIN_FAILED,
+    PLUGIN_FAILED,
+    TRANSFER_FAILED,
+    UCX_FAILED,
+)
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, GID_TABLE_HOLES, IB_PORT_DOWN
@@ -44,12 +62,16 @@ from railgauge.topo.jobs.logs.words import named
 
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
+OF_FAULTY = (*OF_GPU, GPU_DRIVER_REPORTS.id, HOST_STUCK.id)
+"""What follows from Xids."""
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
     PLUGIN_FAILED.id: (EFA_PROVIDER_MISSING.id, RDMA_CALL_FAILED.id),
     RAIL_UNREACHABLE.id: (IB_PORT_DOWN.id, GID_INDEX_INVALID.id),
     PORTS_BLOCKED.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id),
     GPU_LOST.id: (GPU_RECOVERY_NEEDED.id,),
+    GPU_DRIVER_REPORTS.id: (GPU_RECOVERY_NEEDED.id, GPU_LOST.id, CUDA_FAILURE.id),
+    HOST_STUCK.id: (STORAGE_STALLS.id, NIC_DRIVER_FAILS.id, PCIE_ERROR_REPORTED.id, GPU_DRIVER_REPORTS.id),
     GIN_FAILED.id: (
         GID_INDEX_INVALID.id,
         RAIL_UNREACHABLE.id,
@@ -65,6 +87,15 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
         CUDA_FAILURE.id,
         RAIL_UNREACHABLE.id,
         RDMA_CALL_FAILED.id,
+    ),
+    TRANSFER_FAILED.id: (
+        RDMA_CALL_FAILED.id,
+        RAIL_UNREACHABLE.id,
+        GID_INDEX_INVALID.id,
+        PEERMEM_MISSING.id,
+        MEMLOCK_LOW.id,
+        CUDA_FAILURE.id,
+        UCX_FAILED.id,
     ),
     **dict.fromkeys(OF_GPU, (GPU_RECOVERY_NEEDED.id, GPU_LOST.id, DRIVER_MISMATCH.id)),
     RANKS_MISSING.id: (PORT_IN_USE.id, HOST_UNRESOLVED.id, SOCKET_IFNAME_VIRTUAL.id, PORTS_BLOCKED.id),
@@ -147,7 +178,7 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
         )
     elif cause is None and (plain := next((text for text in ends if _is_plain(text, sightings)), "")):
         cause = Cause(JOB_FAILED.id, OWN_ERROR)
-        yield stated(plain)
+        yield stated(plain, ends[plain])
     clearest = min(filter(_tells, sightings), key=lambda seen: seen.entry.pattern.general, default=None)
     for seen in _in_order(sightings, candidates):
         if because := in_turn.get(id(seen)) or _own_cause(seen, known, detail, faulty):
@@ -164,7 +195,9 @@ def errors(log: Log, found: Sequence[Finding] = ()) -> Iterator[Finding]:
             yield finding(seen, level, more)
     if cause is None and not any(map(_tells, sightings)):
         failing = any(seen.entry.pattern.level is Level.FAIL for seen in sightings)
-        yield from (of_end(text) for text in ends if not (failing and _says_no_more(text)))
+        seen_already = {seen.entry for seen in sightings}
+        new = {text: package for text, package in ends.items() if entry_of(text, "WARN") not in seen_already}
+        yield from (of_end(*end) for end in new.items() if not (failing and _says_no_more(end[0])))
 
 
 def _in_context(log: Log, seen: Sighting) -> Sighting:
@@ -243,7 +276,7 @@ def _own_cause(
         return detail[card]
     if seen.entry.card is VERBS_DEVICE_MISSING and seen.entry.pattern.follows:
         return known.get(VERBS_PROVIDER_MISSING.id)
-    follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_GPU
+    follow = WITHIN_HOST if faulty and faulty.id == HOST_ID_COLLISION.id else OF_FAULTY
     return next((known[key] for key in keys if key in known), faulty if card in follow else None)
 
 
@@ -285,7 +318,9 @@ def _in_detail(seen: Sighting) -> bool:
 
 def _of_clearest(seen: Sighting, clearest: Sighting | None) -> Cause | None:
     """Where no cause is known, the error that says the most: the same in other words and what programs say follow."""
-    if clearest is None or seen is clearest or (_tells_more(seen) and seen.entry.card is not clearest.entry.card):
+    of_another = clearest is not None and clearest.entry.card is PEER_LOST and seen.entry.card is NCCL_ABORTING
+    own = _tells_more(seen) and clearest is not None and seen.entry.card is not clearest.entry.card
+    if clearest is None or seen is clearest or (own and not of_another):
         return None
     return _as_cause(clearest)
 

@@ -11,7 +11,8 @@ from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
-from railgauge.topo.jobs.logs.ending import LAST_BYTES, MOST_ENDINGS, error_at_end, is_own, weak_error_at_end
+from railgauge.topo.jobs.logs.ending import is_own
+from railgauge.topo.jobs.logs.endings import MOST_ENDINGS, Endings
 from railgauge.topo.jobs.logs.figures import cores, figure
 from railgauge.topo.jobs.logs.line import LogLine, messages
 from railgauge.topo.jobs.logs.moment import earlier, moment_of
@@ -107,7 +108,6 @@ class Log:
         """GB/s of NVLinks from a GPU to another one, by host."""
         self.link_local: defaultdict[str, set[int]] = defaultdict(set)
         """The indices of link-local GIDs that RoCE connections use, by host."""
-        self.errors_at_end: dict[str, None] = {}
         self.exceptions: dict[str, None] = {}
         """Exceptions of the program itself, in words that no card has."""
         self.leaves = False
@@ -121,7 +121,7 @@ class Log:
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
         self._gpus: dict[tuple[str, int, int], str] = {}
-        self._tail = b""
+        self._endings = Endings()
         self._file = 0
         self._last_error: str | None = None  # who announced it; None while nobody has
         self._warned: LogLine | None = None
@@ -171,21 +171,19 @@ class Log:
         return self.leaves or len(self.hosts) > 1 or by_list
 
     @property
-    def ends(self) -> tuple[str, ...]:
-        """The errors that the files read so far end in, one for each at most."""
-        now = error_at_end(self._tail) or ("" if self._tells_of_a_job else weak_error_at_end(self._tail))
-        return tuple(self.errors_at_end | ({now: None} if now else {}))
+    def ends(self) -> dict[str, str]:
+        """The errors that the files read so far end in, and the Python packages that raised them."""
+        return self._endings.found(weak=not self._tells_of_a_job)
 
     def end_file(self) -> None:
         """The file that was read is at its end; another may follow."""
-        self.errors_at_end = dict.fromkeys(self.ends[:MOST_ENDINGS])
+        self._endings.end_file(weak=not self._tells_of_a_job)
         self.outputs.end_file()
         self._file += 1
-        self._tail = b""
 
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
-        self._tail = (block if len(block) >= LAST_BYTES else self._tail + block)[-LAST_BYTES:]
+        self._endings.take(block)
         keeps = not self.connections.full
         if not keeps and self.connections.count(block):
             self.kernel.lines += (lines := block.count(b"\n"))

@@ -80,6 +80,19 @@ WORDS = (
     b"|missing ranks|t accessible|t available|mlx5dv_|ss_family|store based barrier|bind() failed|Libfabric library"
     b"|Process failed|t allocate memory|device handle|TX timeout|WATCHDOG|health |nternal error|atal error|assert_"
     b"|NOTHING_TO_DO|QP to|broadcast block|grpc error|quota exc|% full|or state|irmware |NVIDIA GPU|WPR2|to be reset"
+    # of a kernel
+    b"|NVRM: |amdgpu|GPU HANG|Engine reset|GT reset|wedged|habanalabs|nvidia-nv|probe of|probe with|nvidia: "
+    b"|Unknown symbol|version magic|could not insert|AER: |DPC: |pciehp|severity=|D3cold|inaccessible"
+    b"|Kernel panic|BUG: |Oops: |kernel BUG|opcode: 0|general protection|lockup|stalls on|self-detected"
+    b"|Hardware Error|EDAC |Memory failure|blocked for more|DMAR: |PAGE_FAULT|segfault at|invoked oom"
+    b"|not responding|file handle|LustreError|Lustre: |ceph: |BeeGFS|endpoint is not|I/O error|EXT4-fs|XFS "
+    b"|BTRFS|nvme|filesystem read-only|container init|container process|rootfs_linux|error mounting"
+    b"|marked as dead|receive heartbeats"
+    # of a scheduler's daemons
+    b"|gres/|gres.conf|autodetect|GRES rec|file-less|File spec|differs from|Low Real|Low Tmp|Low CPU|Low sock"
+    b"|prolog|Prolog|epilog|Epilog|Kill task|NHC: |unexpectedly reb|Timeout reached|Munge|munge|Reason=|slurmd|execve"
+    b"|NIXL_ERR|remote agent|ackends| might be dead|complete transf|data transf|KVTransf|t active|mark it inact|retry_cnt"
+    b"|UCP version|UCS version|UCT version|modpost|GPL-inc|module build|kernel modules|headers for|is in use|cpu set"
     b"|ZE_RESULT|local_coord|from ATL, set|length error|_create returns"
 )
 """The words of the cards' patterns in lines of other programs, in those of NCCL whose header was lost in copying, and

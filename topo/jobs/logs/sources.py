@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of NCCL speaks in a line, by the source file or function that it begins with."""
+"""Which part of NCCL, UCX or libfabric speaks in a line, by the source file or function that it names."""
 
 import re
 
@@ -33,10 +33,27 @@ PARTS = (
     (r"alloc|checks|param|utils|strongstream|os/|env", "a helper of NCCL: memory, CUDA streams, settings"),
 )
 """Words of paths and functions in NCCL 2.0 to 2.30 and RCCL, the first that matches counts."""
+OF_UCX = re.compile(r"\b(?P<file>[\w-]{1,255}\.c):(?P<line>\d+) +UC[XC] +(?:ERROR|FATAL|WARN)")
+PARTS_OF_UCX = (
+    (r"^(?:ib|rc|ud|dc|srd|gga|gdaki|efa)_|^gdaki|^uct_ib", "UCX's transports for RDMA"),
+    (r"^rdmacm", "UCX's connecting through RDMA's connection manager"),
+    (r"^(?:tcp|sock)", "UCX's transport over TCP"),
+    (r"^(?:mm|cma|knem|xpmem|scopy|sm)_", "UCX's transports between processes of one host"),
+    (r"^(?:cuda|gdr|rocm|ze)_", "UCX's access to the memory of GPUs"),
+    (r"^(?:select|wireup|ucp_(?:ep|worker|context|listener))", "UCX's choice of transports for a peer"),
+)
+OF_LIBFABRIC = re.compile(r"\blibfabric:\d+(?::\d+)?::?(?P<provider>[\w;]{1,80}):\w+:(?P<function>\w+)\(")
 
 
 def speaker(text: str) -> str:
-    """The file or function and line that a message begins with, and the part of NCCL that it is; "" without one."""
+    """The file or function and line that a message names, and the part of NCCL, UCX or libfabric that it is; ""
+    without one.
+    """
+    if found := OF_UCX.search(text):
+        of_ucx = (part for words, part in PARTS_OF_UCX if re.search(words, found["file"]))
+        return f"{found['file']}:{found['line']}, {next(of_ucx, 'a part of UCX')}"
+    if found := OF_LIBFABRIC.search(text):
+        return f"{found['function']}(), libfabric's part {found['provider']}"
     found = SOURCE.match(text)
     if not found:
         return ""

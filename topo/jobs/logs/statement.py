@@ -10,14 +10,14 @@ REASON = re.compile(
     r"|(?:a )?valid)"
     r"|no (?:such|space|route|module|memory|device|matching|valid|suitable|healthy|backend|available)\b"
     r"|does ?n[o']t \w+"
-    r"|denied|unrecogni[sz]ed|unreachable|refused|verification failed|timed? ?out|unknown (?:error|option|argument)"
+    r"|denied|unrecogni[sz]ed|unreachable|refused|verification failed|time[sd]? ?out|unknown (?:error|option|argument)"
     r"|invalid|illegal|unsupported|already (?:exists?|in use|open|running)|mismatch\w*|missing|incompatible"
     r"|out of (?:memory|range|bounds)|exceed\w*|corrupt\w*|undefined|unbound|busy|unavailable|expired|too (?:small"
     r"|large|many|old"
     r"|new)"
     r"|must (?:be|match|have)|should be|expected|insufficient|requires?|only supports?|killed by|lost|disconnected"
-    r"|cannot (?!create communicator)\w+|could ?n[o']t \w+|unable to \w+|fail(?:ed|ure)? (?:to|with|on|because"
-    r"|while) \w+)\b"
+    r"|can(?: ?not|'t) (?!create communicator)\w+|could ?n[o']t \w+|unable to \w+|fail(?:ed|ure)? (?:to|with|on|because"
+    r"|while) \w+|failed: \w+|connection closed)\b"
 )
 """What a line says of the reason: a state of something, or an act that did not succeed."""
 SUMS_UP = re.compile(
@@ -33,7 +33,7 @@ SUMS_UP = re.compile(
     r"|direct cause"
     r"|cancelled|will be restarted|retry|above exception|ERROR_LOG: |test failure\b|unhandled \w+ error|caught by"
     r"|backtrace"
-    r"|missing success|operations have failed|data inconsistency"
+    r"|missing success|operations have failed|data inconsistency|\bpolled an error\b"
 )
 """What reports that something ended, and refers to what said why."""
 OF_PEERS = re.compile(
@@ -59,7 +59,11 @@ OF_ERROR = re.compile(
     r"|\w+ing)\b|(?i:\b(?:fatal|error)\b ?:)|\[E[ \d]"
     r"|(?:^|/)(?:ba|da|z)?sh: |\.sh: line \d+: "
 )
-EXCEPTION = re.compile(r"(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault): \S")
+EXCEPTION = re.compile(r"""(?:^|[\s\]:|>)])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)(?:: \S|\(["'])""")
+GIVES_REASON = re.compile(r"^\W*what\(\): +\S|\b(?:[Rr]eason|[Pp]ossible [Cc]ause|[Rr]oot [Cc]ause) ?[:=] *\S")
+"""A line that says itself that it gives the reason, as C++ does of an exception that nothing caught."""
+IN_A_STACK = re.compile(r"\b[a-z]\w+\(\d+\)\.*: +[^:]*(?i:fail(?!ed$)|error|invalid|unable|cannot|no such)[^:]*$")
+"""The innermost line of MPICH's stack of an error, and of MVAPICH's and Intel's."""
 PLAIN = 3
 """The weight of a line that names an error and its reason."""
 
@@ -67,16 +71,19 @@ PLAIN = 3
 def weight(text: str) -> int:
     """How plainly a line states what failed; 0 for one that states nothing, or refers to another."""
     said = PREFIX.sub("", text, count=1)
-    if OF_LEVEL.search(text) or SUMS_UP.search(said) or CODE.search(said):
+    if IN_A_STACK.search(said):
+        return PLAIN
+    gives = GIVES_REASON.search(said)
+    if OF_LEVEL.search(text) or CODE.search(said) or (SUMS_UP.search(said) and not gives):
         return 0
-    marked = EXCEPTION.search(text) or OF_ERROR.search(text)
+    marked = EXCEPTION.search(text) or OF_ERROR.search(text) or gives
     if REASON.search(said):
         return PLAIN if marked else PLAIN - 1 if ": " in said else 1
-    return 1 if marked else 0
+    return PLAIN - 1 if gives else 1 if marked else 0
 
 
 def plainest(texts: Iterable[str]) -> str:
-    """The first of the lines that state it most plainly; "" if none states anything."""
-    weighed = [(weight(text), text) for text in texts]
+    """The first of the lines that state it most plainly, rather not of another rank; "" if none states anything."""
+    weighed = [(weight(text) - bool(OF_PEERS.search(text)), text) for text in texts]
     most = max((one for one, _ in weighed), default=0)
     return next(text for one, text in weighed if one == most) if most else ""

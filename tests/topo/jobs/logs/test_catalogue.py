@@ -129,6 +129,7 @@ def test_ids_are_of_the_issue_or_of_logs_alone():
     known = {"gid-table-holes", "ib-errors-rising", "ras-port-taken", "vm-flat-topology", "socket-ifname-virtual"}
     known |= {"gpu-direct-rdma"}
     known |= {"nccl-aborting", "job-failed", "wrong-results", "gpu-lost", "gpu-recovery-needed"}
+    known |= {"nvlink-missing", "gpu-driver-missing"}
     assert told - set(SAID) - of_jobs == known
     assert all(entry.pattern.level in (Level.INFO, Level.WARN, Level.FAIL) for entry in catalogue())
     assert {"peer-lost", "collective-timeout", "ras-port-taken"} <= told
