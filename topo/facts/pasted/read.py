@@ -22,8 +22,8 @@ from railgauge.topo.facts.pasted import (
 )
 from railgauge.topo.facts.pasted.build import build
 from railgauge.topo.facts.pasted.host import PastedHost
-from railgauge.topo.facts.pasted.smi_matrix import COLOUR
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
+from railgauge.topo.files.pasted_text import plain_text, without_prefixes
 
 LARGEST = 64 << 20
 """Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
@@ -94,6 +94,9 @@ def _recognised(path: str, data: bytes, host: PastedHost) -> list[str]:
         raise InputError(f"larger than {LARGEST >> 20} MiB", path)
     if hwloc.is_hwloc(data):
         return [hwloc.read(data, path, host)]
-    text = COLOUR.sub("", data.decode("utf-8", "replace")).replace("\r", "").replace("\xa0", " ")
-    tools = [tool for read_one in READERS if (tool := read_one(text, host))]
-    return tools or [tool for tool in (_read_kernel_log(text, host),) if tool]
+    text = plain_text(data)
+    bare = without_prefixes(text)
+    for one, readers in ((bare, READERS), (text, READERS), (text, (_read_kernel_log,)), (bare, (_read_kernel_log,))):
+        if tools := [tool for read_one in readers if (tool := read_one(one, host))]:
+            return tools
+    return []
