@@ -354,3 +354,14 @@ def test_a_topology_is_read_out_of_the_text_that_it_was_pasted_with(around):
 def test_a_topology_is_read_out_of_a_quoted_page():
     text = "\n".join(f"> {line}" for line in html.escape(SMALL).split("\n"))
     assert topology_file.dumps(topology_file.loads(text)) == SMALL
+
+
+def test_a_pasted_file_that_breaks_off_is_shown_as_far_as_it_goes(tmp_path):
+    path = tmp_path / "cut.xml"
+    path.write_text(SMALL[: SMALL.index("<future")] + '<pci busid="0000:02:00.0" cla')
+    machine = load_machine(str(path))
+    assert [gpu.get("dev") for gpu in machine.topology.gpus] == ["0"]
+    assert machine.warnings[0] == f"{path} breaks off: read as far as it goes"
+    path.write_text("<system><cpu></pci></cpu>")
+    with pytest.raises(InputError):
+        load_machine(str(path))

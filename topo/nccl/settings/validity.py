@@ -74,7 +74,8 @@ def is_meant_for_nccl(name: str) -> bool:
     """Whether a name is that of a setting of NCCL, known or not, or has one in it, as `export NCCL_NET` in a file."""
     if name.startswith(PREFIX):
         return not name.startswith((*PLUGINS,))
-    return PREFIX in name and program_of(name) is None
+    inside = INSIDE.search(name)
+    return inside is not None and program_of(name) is None and nearest(inside[0]) is not None
 
 
 def _of_line_end(setting: Setting, release: str | None) -> SettingFault | None:
@@ -106,7 +107,7 @@ def _unread(name: str) -> SettingFault:
     meant = nearest(name)
     if not name.startswith(PREFIX) and (found := INSIDE.search(name)):
         meant = nearest(found[0])
-        message = f"is set under the name {name!r}, which NCCL does not look for: a line has to begin with NCCL_"
+        message = f"is set under the name {name!r}, which NCCL does not look for: it has to begin with NCCL_"
         return SettingFault(message=message, ignored=True, meant=meant)
     if name != name.strip():
         return SettingFault(
