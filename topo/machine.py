@@ -23,6 +23,7 @@ from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.nccl.detect.class_only import completed
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
+from railgauge.topo.nccl.detect.pasted_topology import pasted_topology
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.detect.topo_file import heard
 from railgauge.topo.nccl.graph.link_facts import running
@@ -205,11 +206,11 @@ def load_machine(
     if gpus is not None or topo_file is not None or dmesg is not None:
         raise UsageError("--gpus, --topo-file and --dmesg need a machine or a capture, not a topology XML")
     path = "".join(source) if source and not isinstance(source, Capture) else ""
-    topology = topology_file.loads(data, path)
+    topology, read = pasted_topology(data, path)
     if not topology.cpus:
         raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)
     topology, assumed = completed(topology)
-    return Machine(topology=topology, warnings=(*assumed, *remarks(topology)))
+    return Machine(topology=topology, warnings=(*read, *assumed, *remarks(topology)))
 
 
 def inspected(data: bytes, path: str, beside: Machine | None = None) -> Machine:

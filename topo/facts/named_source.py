@@ -4,6 +4,7 @@ of other tools.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -19,6 +20,10 @@ from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.values.near import did_you_mean
 
 DESCRIPTION = "machine.toml"
+SYSTEM = re.compile(rb"(?:<|&lt;)system\s+version=")
+OF_ROCM = re.compile(rb"Link Type between two GPUs|LINK TYPE TABLE")
+OF_PAGE = re.compile(rb"<(?:details|summary|pre|code|p|div|!--)\b", re.IGNORECASE)
+"""What stands around a paste in a ticket or a page."""
 Source: TypeAlias = str | Sequence[str] | Capture | None
 """What names a machine: None this one, a name, several names of outputs of one host, or a capture."""
 
@@ -77,10 +82,15 @@ def _pasted_texts(texts: Sequence[tuple[str, bytes]]) -> Reader:
 
 
 def is_xml(data: bytes) -> bool:
-    """Whether the bytes are a topology file by their beginning, rather than hwloc's XML or text."""
+    """Whether the bytes are a topology file, with text around or not, or the tables of rocm-smi that become one, rather
+    than hwloc's XML or text.
+    """
     from railgauge.topo.facts.pasted.hwloc import is_hwloc
 
-    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"") and not is_hwloc(data)
+    if SYSTEM.search(data) or OF_ROCM.search(data):
+        return not is_hwloc(data)
+    first = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return first[:1] in (b"<", b"") and not is_hwloc(data) and not OF_PAGE.match(first)
 
 
 def with_kernel_log(reader: Reader, path: str) -> Reader:

@@ -174,8 +174,10 @@ def _by(links: Iterable[PciLink], key: Callable[[PciLink], Hashable]) -> dict[Ha
 
 
 def _model(link: PciLink) -> Hashable:
-    """What twins have in common; a device of an unknown model has none."""
-    return link.key[0], link.model or link.slot
+    """What twins have in common; a device of an unknown model has none. Of switches the ports to the CPU are twins:
+    below them links may be faster.
+    """
+    return link.key[0], link.model or link.slot, link.kind is EndpointKind.SWITCH and link.above is None
 
 
 def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:

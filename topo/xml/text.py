@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.files.pasted_text import plain_text, without_prefixes
 from railgauge.topo.xml.element import Element
 
 if TYPE_CHECKING:
@@ -46,10 +47,24 @@ def read_file(path: str, root: str) -> Element:
 def parse(data: bytes, path: str | None, root: str) -> Element:
     """Parse bytes whose outermost element must be `root`; InputError(path, line) otherwise."""
     _refuse_other_than_text(data, path)
-    element = _Parsing(path).element(data)
+    element = _Parsing(path).element(_alone(data, root))
     if element.name != root:
         raise InputError(f"the outermost element is <{element.name}>, expected <{root}>", path, element.line)
     return element
+
+
+def _alone(data: bytes, root: str) -> bytes:
+    """An element out of the text that it was pasted with, in its lines; the data as they are if they begin with it."""
+    opening = re.compile(rb"<(?:%s[\s>]|!DOCTYPE)" % root.encode())
+    whole = data.removeprefix(BYTE_ORDER_MARK)
+    if (begin := PROLOG.match(whole)) and opening.match(whole, begin.end()):
+        return data
+    text = without_prefixes(plain_text(data)).encode()
+    if (found := opening.search(text)) is None:
+        return data
+    closing = b"</%s>" % root.encode()
+    end = text.rfind(closing, found.start())
+    return b"\n" * text.count(b"\n", 0, found.start()) + text[found.start() : end + len(closing) if end > 0 else None]
 
 
 def _refuse_other_than_text(data: bytes, path: str | None) -> None:

@@ -182,3 +182,16 @@ def test_a_recorded_machine_has_its_one_fault():
 def test_links_that_rest_and_links_of_a_guest_are_not_wrong(name):
     machine = load_machine(name)
     assert reasons(machine.topology, machine.facts) == {}
+
+
+def test_the_ports_of_switches_to_the_cpu_are_twins_of_each_other():
+    """Some hosts report 5 GT/s for all of them, and the ports below are of the same model."""
+    slow = Rate(gt_per_s=5.0, lanes=16)
+
+    def ports(*cans):
+        up = [link(n, kind=EndpointKind.SWITCH, can=can, now=None, ends=None) for n, can in enumerate(cans)]
+        down = [link(9 + n, kind=EndpointKind.SWITCH, now=None, ends=None, above=n // 2) for n in range(2 * len(cans))]
+        return [reason for _, reason, _ in verdicts(*up, *down)][: len(cans)]
+
+    assert ports(slow, slow, slow) == [None] * 3
+    assert ports(FULL, FULL, slow) == [None, None, Reason.TWINS]

@@ -2,6 +2,7 @@
 """Topology XML: exact round trip, unknown parts kept, and hostile files refused with a line."""
 
 import contextlib
+import html
 
 import pytest
 from hypothesis import given, settings
@@ -338,3 +339,29 @@ def test_an_element_has_no_more_attributes_than_can_be_read_at_once():
     with pytest.raises(InputError, match="more than 256 attributes") as caught:
         topology_file.loads(text(256).encode())
     assert caught.value.line == 2
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["nvidia@node:~$ cat topo.xml\n{}", "```xml\n{}```\n", "<details>\n\n{}\n</details>\n", "Hi,\n\n{}\nthanks"],
+)
+def test_a_topology_is_read_out_of_the_text_that_it_was_pasted_with(around):
+    topology = topology_file.loads(around.format(SMALL))
+    assert topology_file.dumps(topology) == SMALL
+    assert topology.cpus[0].line == around[: around.index("{}")].count("\n") + 2
+
+
+def test_a_topology_is_read_out_of_a_quoted_page():
+    text = "\n".join(f"> {line}" for line in html.escape(SMALL).split("\n"))
+    assert topology_file.dumps(topology_file.loads(text)) == SMALL
+
+
+def test_a_pasted_file_that_breaks_off_is_shown_as_far_as_it_goes(tmp_path):
+    path = tmp_path / "cut.xml"
+    path.write_text(SMALL[: SMALL.index("<future")] + '<pci busid="0000:02:00.0" cla')
+    machine = load_machine(str(path))
+    assert [gpu.get("dev") for gpu in machine.topology.gpus] == ["0"]
+    assert machine.warnings[0] == f"{path} breaks off: read as far as it goes"
+    path.write_text("<system><cpu></pci></cpu>")
+    with pytest.raises(InputError):
+        load_machine(str(path))

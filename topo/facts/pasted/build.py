@@ -218,8 +218,11 @@ def _of_function(function: PastedFunction) -> tuple[int, int] | None:
 
 
 def _listed_gpus(host: PastedHost) -> dict[str, dict[str, Any]]:
+    assumed = nvlinks.assumed_capability(host)
     found = [(one, _of_function(one)) for one in gpu_functions(host)]
-    gpus = [{"pci": one.bus_id, "name": one.name or None, "cc": list(cc)} for one, cc in found if cc]
+    if unnamed := [one.bus_id for one, cc in found if not cc]:
+        host.assumed.append(f"models of GPUs are not known: {', '.join(unnamed)}: as {assumed[0]}.{assumed[1]} assumed")
+    gpus = [{"pci": one.bus_id, "name": one.name or None, "cc": list(cc or assumed)} for one, cc in found]
     return {"cuda": {"gpus": gpus, "gpu_direct_rdma": {}, "dma_buf": {}}} if gpus else {}
 
 

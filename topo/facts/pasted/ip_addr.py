@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ip -j addr` (and `ip -j -d addr`): network interfaces with their addresses."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from railgauge.topo.facts.pasted.host import PastedHost
@@ -18,11 +19,16 @@ def read(text: str, host: PastedHost) -> str:
         found = json_value(text[start : text.rfind("]") + 1]) if start >= 0 else None
     except ValueError:
         return ""
-    entries = [one for one in found or () if isinstance(one, dict) and isinstance(one.get("ifname"), str)]
+    return add([one for one in found or () if isinstance(one, dict)], host) and "ip -j addr"
+
+
+def add(found: Iterable[dict[str, Any]], host: PastedHost) -> str:
+    """Add interfaces as `ip -j addr` has them; the name of the first, "" without one."""
+    entries = [one for one in found if isinstance(one.get("ifname"), str)]
     for entry in entries[:MOST]:
         _add(entry, host)
-    host.addresses = host.addresses or bool(entries)
-    return "ip -j addr" if entries else ""
+    host.addresses = host.addresses or any(entry.get("addr_info") for entry in entries)
+    return entries[0]["ifname"] if entries else ""
 
 
 def _add(entry: dict[str, Any], host: PastedHost) -> None:

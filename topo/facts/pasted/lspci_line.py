@@ -21,7 +21,7 @@ CLASSES = {
     "Audio device": "0x040300",
 }
 VENDORS = (
-    (r"NVIDIA", "0x10de"),
+    (r"(?i:nvidia)", "0x10de"),
     (r"Mellanox", "0x15b3"),
     (r"Intel\b", "0x8086"),
     (r"Advanced Micro Devices.*\[AMD/ATI\]", "0x1002"),

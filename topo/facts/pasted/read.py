@@ -8,6 +8,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.facts.capture import Capture
 from railgauge.topo.facts.pasted import (
     hwloc,
+    interface_text,
     ip_addr,
     lspci,
     lspci_tree,
@@ -22,15 +23,26 @@ from railgauge.topo.facts.pasted import (
 )
 from railgauge.topo.facts.pasted.build import build
 from railgauge.topo.facts.pasted.host import PastedHost
-from railgauge.topo.facts.pasted.smi_matrix import COLOUR
 from railgauge.topo.facts.sources.kernel_events import KernelEvents
+from railgauge.topo.files.pasted_text import plain_text, without_prefixes
 
 LARGEST = 64 << 20
 """Bytes of a text; lspci -vvv of the largest servers is 2 MB, a kernel log of weeks some 10."""
-OF_NOBODY = re.compile(rb"^[ \t]+Lnk(?:Cap|Sta):[ \t]+.*Speed ", re.MULTILINE)
+NOT_READ = (
+    (
+        re.compile(rb"^[ \t]+Lnk(?:Cap|Sta):[ \t]+.*Speed ", re.MULTILINE),
+        "lines of lspci without those of their devices, as 41:00.0 3D controller: ...",
+    ),
+    (
+        re.compile(rb"^\s*(?:Machine|Package|HostBridge|PCIBridge|PCI|NUMANode) (?:L#\d|\()", re.MULTILINE),
+        "lstopo's text, which is not read: give its XML (lstopo topo.xml)",
+    ),
+)
+"""Texts that say something, but not of what, or in a form that is not read."""
 KINDS = (
     "nvidia-smi (also topo -m, topo -p2p, -q, -L, nvlink -s), lspci (-vvv, -nn, -tv), hwloc (XML), ibstat, ibstatus, "
-    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, rdma link, a table of NICs, ip -j addr, dmesg"
+    "ibv_devinfo, ibv_devices, show_gids, ibdev2netdev, rdma link, a table of NICs, ip addr (-j), ifconfig, "
+    "rocm-smi --showtopo, amd-smi topology, dmesg"
 )
 
 
@@ -70,6 +82,7 @@ READERS: tuple[Read, ...] = (
     rdma_link.read,
     nic_table.read,
     ip_addr.read,
+    interface_text.read,
 )
 
 
@@ -82,8 +95,9 @@ def read(sources: Sequence[tuple[str, bytes]]) -> Capture:
     for path, data in sources:
         tools = _recognised(path, data, host)
         if not tools:
-            if OF_NOBODY.search(data):
-                raise InputError("lines of lspci without those of their devices, as 41:00.0 3D controller: ...", path)
+            for form, why in NOT_READ:
+                if form.search(data):
+                    raise InputError(why, path)
             raise InputError(f"neither a topology file, a capture nor output of {KINDS}", path)
         host.tools += [tool for tool in tools if tool not in host.tools]
     return build(host)
@@ -94,6 +108,9 @@ def _recognised(path: str, data: bytes, host: PastedHost) -> list[str]:
         raise InputError(f"larger than {LARGEST >> 20} MiB", path)
     if hwloc.is_hwloc(data):
         return [hwloc.read(data, path, host)]
-    text = COLOUR.sub("", data.decode("utf-8", "replace")).replace("\r", "").replace("\xa0", " ")
-    tools = [tool for read_one in READERS if (tool := read_one(text, host))]
-    return tools or [tool for tool in (_read_kernel_log(text, host),) if tool]
+    text = plain_text(data)
+    bare = without_prefixes(text)
+    for one, readers in ((bare, READERS), (text, READERS), (text, (_read_kernel_log,)), (bare, (_read_kernel_log,))):
+        if tools := [tool for read_one in readers if (tool := read_one(one, host))]:
+            return tools
+    return []

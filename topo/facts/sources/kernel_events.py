@@ -2,6 +2,9 @@
 """What NVIDIA's driver reports in the kernel's log: Xid messages of GPUs, SXid messages of NVSwitches.
 
     NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python3, GPU has fallen off the bus.
+    NVRM: The NVIDIA GPU 0000:b3:00.0            the same, over several lines and without a number
+    NVRM: (PCI ID: 10de:26b5) installed in this system has
+    NVRM: fallen off the bus and is not responding to commands.
     nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)
 
 Messages of one device, number and severity are one event, counted, so that a log of any size takes bounded memory.
@@ -27,6 +30,8 @@ MESSAGE = re.compile(
     rb"NVRM: Xid " + DEVICE % b"device" + rb": (?P<xid>\d{1,6})\b,? ?(?P<text>[^\n]*)"
     rb"|SXid " + DEVICE % b"switch" + rb": (?P<sxid>\d{1,6}), (?P<rest>(?:Non-f|F)atal[^\n]*)"
     rb"|NVRM: GPU (?:at (?:PCI:)?)?(?P<lost>" + PLACE + rb")[^\n]{0,8}?:? (?P<fell>[^\n]*fallen off the bus)"
+    rb"|NVRM: The NVIDIA GPU (?P<gone>" + PLACE + rb")[^\n]*\n(?:[^\n]*NVRM:[^\n]*\n){0,2}?"
+    rb"[^\n]*NVRM: (?P<went>fallen off the bus[^\n]*)"
 )
 HINTS = (b"Xid (", b"fallen off the bus")
 SECONDS = re.compile(rb"\[ *(\d{1,12})\.\d{1,9}\]")
@@ -111,12 +116,12 @@ class KernelEvents:
 
     def _take(self, found: re.Match[bytes], at: int | None, line: int) -> None:
         source = KernelSource.NVSWITCH if found["sxid"] else KernelSource.GPU
-        device = (found["device"] or found["switch"] or found["lost"]).decode().lower()
-        raw = found["text"] if found["xid"] else found["rest"] or found["fell"]
+        device = (found["device"] or found["switch"] or found["lost"] or found["gone"]).decode().lower()
+        raw = found["text"] if found["xid"] else found["rest"] or found["fell"] or found["went"]
         text = inline(NAME.sub("", raw[: 4 * MOST_TEXT].decode("utf-8", "replace")).strip())[:MOST_TEXT]
         code = int(found["xid"] or found["sxid"] or FELL_OFF)
         key = (str(source), _with_domain(device), code, _kind(code, text, source))
-        if found["lost"]:
+        if found["lost"] or found["gone"]:
             if len(self._lost) < MOST_EVENTS:
                 self._lost.append((key, _event(key, at, line, text)))
         elif key in self._found:

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, RCCL, ROCm, TensorPipe, UCX, and any in NCCL's
-files.
-"""
+"""Settings of other programs that are set beside NCCL's, and any in NCCL's files."""
 
-from railgauge.topo.facts.rocm_settings import ROCM
-from railgauge.topo.facts.sources.nccl_settings import OTHERS, VISIBLE, Setting
+from railgauge.topo.facts.program_settings import SETTINGS, program_of
+from railgauge.topo.facts.sources.nccl_settings import VISIBLE, Setting
 from railgauge.topo.findings.node import conf_file_forgotten
 from railgauge.topo.findings.settings.verdict import Opinion, SettingVerdict
 from railgauge.topo.machine import Machine
@@ -13,40 +11,47 @@ from railgauge.topo.values.number import strtol
 
 WHOLE_NAMES = {"GLOO_SOCKET_IFNAME": "Gloo", "TP_SOCKET_IFNAME": "TensorPipe"}
 PYTORCH = (
-    "ASYNC_ERROR_HANDLING", "AVOID_RECORD_STREAMS", "BLOCKING_WAIT", "COORD_CHECK_MILSEC", "CUDA_EVENT_CACHE",
-    "DEBUG_INFO_PIPE_FILE", "DEBUG_INFO_TEMP_FILE", "DESYNC_DEBUG", "DUMP_ON_TIMEOUT", "ENABLE_MONITORING",
-    "ENABLE_TIMING", "HEARTBEAT_TIMEOUT_SEC", "HIGH_PRIORITY", "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", "NAN_CHECK",
-    "PROPAGATE_ERROR", "RETHROW_CUDA_ERRORS", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", "TRACE_BUFFER_SIZE",
-    "TRACE_CPP_STACK", "USE_COMM_NONBLOCKING", "WAIT_TIMEOUT_DUMP_MILSEC",
+    "ASYNC_ERROR_HANDLING", "AVOID_RECORD_STREAMS", "BCAST_UNIQUEID", "BLOCKING_WAIT", "COORD_CHECK_MILSEC",
+    "CUDA_EVENT_CACHE", "DEBUG_INFO_PIPE_FILE", "DEBUG_INFO_TEMP_FILE", "DESYNC_DEBUG", "DUMP_ON_TIMEOUT",
+    "ENABLE_MONITORING", "ENABLE_TIMING", "EXTRA_DUMP_ON_EXEC", "HEARTBEAT_TIMEOUT_SEC", "HIGH_PRIORITY",
+    "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", "NAN_CHECK", "PROPAGATE_ERROR", "RANKS_PER_ROOT", "RETHROW_CUDA_ERRORS",
+    "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", "TRACE_BUFFER_SIZE", "TRACE_CPP_STACK", "USE_COMM_NONBLOCKING",
+    "USE_TENSOR_REGISTER_ALLOCATOR_HOOK", "WAIT_TIMEOUT_DUMP_MILSEC",
 )  # fmt: skip
-"""What PyTorch reads after TORCH_NCCL_ (ProcessGroupNCCL.hpp, 2.2 to 2.8)."""
+"""What PyTorch reads after TORCH_NCCL_ (ProcessGroupNCCL.hpp, 2.2 to 2.13)."""
 TORCH, UCX = "TORCH_NCCL_", "UCX_NET_DEVICES"
-ROCM_PROGRAMS = {"RCCL_": "RCCL", "HSA_": "ROCm's runtime"}
+GUESSED = ("RCCL_", "HSA_")
+"""Begins of names that are all known, so that others are misspelt."""
 
 
 def judged_other(machine: Machine, setting: Setting) -> Opinion:
     """The effect of such a setting on this machine."""
-    if not setting.name.startswith(OTHERS):
-        return _any(setting)
+    program = program_of(setting.name)
+    if setting.name == VISIBLE and setting.is_of_file:
+        rule = conf_file_forgotten.RULE
+        return Opinion(verdict=SettingVerdict.HARMFUL, why=conf_file_forgotten.HIDES, finding=rule.id)
     if setting.name in WHOLE_NAMES:
         return _interfaces(machine, setting)
     if setting.name == UCX:
         return _ucx(machine, setting)
-    for prefix, program in ROCM_PROGRAMS.items():
-        if setting.name.startswith(prefix):
-            return _rocm(setting, program)
-    known = setting.name.removeprefix(TORCH) in PYTORCH
-    if known:
-        return Opinion(verdict=SettingVerdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
-    return Opinion(verdict=SettingVerdict.IGNORED, why="PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*")
+    if setting.name.startswith(TORCH) and setting.name.removeprefix(TORCH) not in PYTORCH:
+        why = "PyTorch has no such setting, and NCCL reads no TORCH_NCCL_*"
+        return Opinion(verdict=SettingVerdict.IGNORED, why=why)
+    if program is not None:
+        return _of_program(setting, program)
+    if setting.is_of_file:
+        return Opinion(verdict=SettingVerdict.EFFECTIVE, why=conf_file_forgotten.SETS)
+    why = "neither NCCL nor a program that railgauge knows reads it"
+    return Opinion(verdict=SettingVerdict.UNKNOWN, why=why)
 
 
-def _rocm(setting: Setting, program: str) -> Opinion:
-    """A setting for AMD GPUs."""
-    known = ROCM.get(setting.name)
-    if known is None:
-        near = did_you_mean(setting.name, ROCM)
+def _of_program(setting: Setting, program: str) -> Opinion:
+    known = SETTINGS.get(setting.name)
+    if known is None and setting.name.startswith(GUESSED):
+        near = did_you_mean(setting.name, SETTINGS)
         return Opinion(verdict=SettingVerdict.UNKNOWN, why=f"not a known setting of {program}{near}")
+    if known is None:
+        return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"{program} reads it; it changes nothing in NCCL")
     number = strtol(setting.value)
     least, most = known.least, known.most
     if least is not None and (number is None or number < least or (most is not None and number > most)):
@@ -56,14 +61,6 @@ def _rocm(setting: Setting, program: str) -> Opinion:
     if setting.value == known.default:
         return Opinion(verdict=SettingVerdict.HARMLESS, why="it is the default")
     return Opinion(verdict=SettingVerdict.EFFECTIVE, why=f"{program} reads it: {known.meaning}")
-
-
-def _any(setting: Setting) -> Opinion:
-    """A variable of any program in a file of NCCL."""
-    if setting.name == VISIBLE:
-        rule = conf_file_forgotten.RULE
-        return Opinion(verdict=SettingVerdict.HARMFUL, why=conf_file_forgotten.HIDES, finding=rule.id)
-    return Opinion(verdict=SettingVerdict.EFFECTIVE, why=conf_file_forgotten.SETS)
 
 
 def _interfaces(machine: Machine, setting: Setting) -> Opinion:

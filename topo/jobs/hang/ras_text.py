@@ -26,7 +26,7 @@ from railgauge.topo.values.cpuset import from_list
 from railgauge.topo.values.printable import one_line
 
 LOOKS_LIKE = re.compile(
-    rb"^ *(?:#\d+-\d+ \([0-9a-f]+\) [A-Z]|Communicators\.\.\.|No communicator data collected!)", re.M
+    rb"^(?:.{0,96}[\s:>|])?(?:#\d+-\d+ \([0-9a-f]+\) [A-Z]|Communicators\.\.\.|No communicator data collected!)", re.M
 )
 GROUP = re.compile(r"(\d{1,6}) +(\d{1,6}) +(\d{1,6}) +[\d-]+ +(\d{1,6}) +\d+ +([A-Z]+) +([A-Z,]+)$")
 COMMUNICATOR = re.compile(r"#(\d+)-\d+ \(([0-9a-f]{1,16})\) ([A-Z]+)$")
@@ -42,7 +42,7 @@ RANKS_AT = re.compile(
 RANKS_ARE = re.compile(r"(\d{1,7}) ranks? ha(?:ve|s) status ([A-Z]+)$")
 RANKS_REPORT = re.compile(r"\d+ ranks? reported (.+)$")
 PROBLEM = re.compile(
-    r"(?P<missing>Missing communicator data from \d{1,7} (?:job process|rank)(?:e?s)?$"
+    r"(?P<missing>Missing communicator data from (?:\d{1,7} job process(?:es)?|(?P<ranks>\d{1,7}) ranks?)$"
     r"|\d{1,7} job process(?:es are| is) considered dead|Encountered \d{1,7} communication timeouts?)"
     r"|(?:Initialization|Asynchronous) errors? on \d{1,7} ranks?$"
 )
@@ -112,6 +112,8 @@ class RasText:
         if not line:
             self._settle()
         elif found := PROBLEM.match(line):
+            if self._comm and self._is_more(int(found["ranks"] or 0)):
+                return
             self._problem = self._complaint(CARDS["INCOMPLETE" if found["missing"] else "ERROR"], f"RAS: {line}")
         elif TOTALS.match(self._before) and (found := TOTAL.match(line)):
             self._scene.size = int(found[1])
@@ -135,6 +137,11 @@ class RasText:
     def _group(self, found: re.Match[str]) -> None:
         group, size, status = found[1], int(found[4]), found[5]
         self._groups[group] = size, int(found[3])
+        if not size:
+            self._scene.note(
+                f"RAS lists {counted(int(found[2]), 'communicator')} without a rank ({status}): not counted"
+            )
+            return
         if found[6] != "OK":
             about = f"{counted(int(found[2]), 'communicator')} of {counted(size, 'rank')}"
             self._errors[group] = about, found[6]
@@ -177,6 +184,14 @@ class RasText:
         elif found := RANK.match(line) or RANK_ALONE.match(line):
             self._rank(comm, int(found[1]), found)
 
+    def _is_more(self, ranks: int) -> bool:
+        """Whether these are more ranks than the communicator has by the table: RAS's own error."""
+        size = self._groups.get(self._group_of_comm, (None, None))[0]
+        if size is None or ranks <= size:
+            return False
+        self._scene.note(f"RAS reports {counted(ranks, 'rank')} missing of a communicator of {size}: not counted")
+        return True
+
     def _told(self, value: str, ranks: int) -> None:
         self._value = value
         self._values.told[value] = ranks
@@ -187,6 +202,8 @@ class RasText:
 
     def _rank(self, comm: JobCommunicator, rank: int, found: re.Match[str]) -> None:
         self._problem = None
+        if rank >= self._groups.get(self._group_of_comm, (rank + 1, None))[0]:
+            return
         said = found[2] or ""
         if found[4]:
             comm.nodes[rank] = found[4]

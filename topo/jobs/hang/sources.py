@@ -19,6 +19,7 @@ from railgauge.topo.files.archive_members import members
 from railgauge.topo.files.compression import is_archive, plain
 from railgauge.topo.files.input_file import blocks
 from railgauge.topo.files.json_value import json_value
+from railgauge.topo.files.pasted_text import plain_text, without_prefixes
 from railgauge.topo.jobs.hang.first_format import in_second_format
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
 from railgauge.topo.jobs.hang.model import JobState
@@ -122,7 +123,7 @@ class Sources:
         elif LOOKS_LIKE.search(first):
             data = _whole(content, path)
             with self._looks.look():
-                RasText(self.scene).read(data.decode("utf-8", "replace").splitlines())
+                RasText(self.scene).read(without_prefixes(plain_text(data)).split("\n"))
             self._log.read([data])
             self._read += 1
         elif self._lines(content, path):

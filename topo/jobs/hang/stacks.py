@@ -8,8 +8,10 @@
       File "/app/train.py", line 88 in step
     Thread 1 (Thread 0x7f12 (LWP 4242) "python"):      gdb, `thread apply all bt`; pstack, eu-stack
     #0  0x00007f12 in ncclGroupEndInternal () from libnccl.so.2
+    frame #8: c10d::ProcessGroupNCCL::broadcastUniqueNCCLID(...) + 0xaf (0x7f8a in libtorch_cuda.so)    an exception
 
-Of the threads of a process the one that is in a collective counts, else the main thread. The rank is in the line's
+Of the threads of a process the one that is in a collective counts, else the main thread; the stack of an exception
+counts where it was thrown out of a collective. The rank is in the line's
 prefix, in a heading, in the command line or in the file's name; where none says it, the process stands for itself.
 """
 
@@ -24,7 +26,8 @@ from railgauge.topo.jobs.hang.model import JobState, ProcessStack
 from railgauge.topo.jobs.logs.line import COLOURS
 from railgauge.topo.values.printable import one_line
 
-TELLING = (b"(most recent call first)", b'): "', b"(active)", b"(idle)", b"#0 ", b"TID ")
+THROWN = "frame #"
+TELLING = (b"(most recent call first)", b'): "', b"(active)", b"(idle)", b"#0 ", b"TID ", THROWN.encode())
 """What no stack is without: looked for as such, since all of a log is searched."""
 PREFIX = re.compile(r"\[(?:rank|default)(\d{1,7})\]:? ?")
 PROCESS = re.compile(r"Process (\d{1,9}): (.*)|Attaching to (?:process|pid) (\d{1,9})|PID (\d{1,9}) - process")
@@ -42,9 +45,13 @@ THREAD = re.compile(
 PY_SPY = re.compile(r"[ \t]{2,}(?P<name>[\w.<>:~$@ ]{1,200}?) \((?P<file>[^()]{1,400}?)(?::(?P<line>\d{1,7}))?\)$")
 FAULT = re.compile(r' {1,8}File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7}) in (?P<name>\S{1,200})')
 NATIVE = re.compile(
-    r"#\d{1,4} +(?:0x[0-9a-f]{1,16} (?:in |- )?)?(?P<name>(?:\(anonymous namespace\)|[\w:~<>$@.]){1,300})(?: ?\(.*?\))?"
+    r"#\d{1,4} +(?:0x[0-9a-f]{1,16} (?:in |- )?)?"
+    r"(?P<name>\?\?|(?:\(anonymous namespace\)|[\w:~<>$@.]){1,300})(?: ?\(.*?\))?"
     r"(?:(?: at | from | - )(?P<file>[^\s:]{1,400})(?::(?P<line>\d{1,7}))?)?"
 )
+EXCEPTION = re.compile(rf"{THROWN}(\d{{1,4}}): (?P<name>[\w:~<>$@.]{{1,300}})")
+UNNAMED = ("??", "<unknown")
+"""How a debugger names what it has no symbol for."""
 COMMUNICATES = re.compile(
     r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|shm_broadcast\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
 )
@@ -81,6 +88,7 @@ OPERATIONS = {
     "getncclcomm": "the start of a communicator",
     "create": "the start of a communicator",
     "createtcpstore": "init_process_group",
+    "broadcastuniquencclid": "the start of a communicator",
     "commsplit": "the start of a communicator",
     "abort": "the abort of a communicator",
     "commabort": "the abort of a communicator",
@@ -92,6 +100,8 @@ OPERATIONS = {
     "acquirewrite": "the queue between an engine and its workers",
 }
 """What a call is by the begin of its name, without namespace and underscores; the longest that fits."""
+START = OPERATIONS["comminit"]
+NO_MAIN = "threads of libraries alone (the main thread is not in the file)"
 WATCHES = re.compile(
     r"[Ww]atchdog|[Hh]eartbeat_?[Mm]onitor|HookLoop|ncclProxy(?:Service|Progress)|ncclRas|rasThreadMain|IbAsyncThread"
     r"|persistentSocket|TCPStore\w*(?:Daemon|Background)|StoreDaemon|BackgroundThread|gloo::transport::\w+::Loop"
@@ -100,7 +110,9 @@ WATCHES = re.compile(
 """Calls of threads of the libraries themselves, which always run."""
 LIBC = "/sysdeps/"
 """In the path of a source file of glibc."""
-GPU_WAIT = re.compile(r"(?:cu(?:da)?|hip)\w*(?:Synchronize|StreamQuery|EventQuery)\w*|\w*StreamSynchronize|synchronize")
+GPU_WAIT = re.compile(
+    r"(?:cu(?:da)?|hip)\w*(?:Synchronize|StreamQuery|EventQuery|Memcpy)\w*|\w*StreamSynchronize|synchronize"
+)
 MOST_FRAMES, MOST_THREADS, MOST_PROCESSES = 512, 512, 1 << 16
 MOST_OPEN = 1 << 20
 """Frames that are kept of processes whose lines are mixed, until the end of the file."""
@@ -121,7 +133,10 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Thread:
+    """A thread; is_thrown: the stack of an exception, which may have ended."""
+
     is_main: bool
+    is_thrown: bool = False
     frames: list[_Frame] = field(default_factory=list)
 
 
@@ -189,6 +204,8 @@ class Stacks:
                 name = found["name"] or ""
                 process.threads.append(_Thread(name == "MainThread" or found["id"] == "1"))
             return True
+        if THROWN in text and (thrown := EXCEPTION.search(text)):
+            return self._of_exception(process, thrown)
         frame = FAULT.match(text) or NATIVE.match(text) or (PY_SPY.match(text) if process.threads else None)
         if frame is None:
             return False
@@ -196,11 +213,24 @@ class Stacks:
             if not OUTERMOST.match(text):
                 return False
             process.threads.append(_Thread(is_main=True))
-        frames = process.threads[-1].frames
-        if len(frames) < MOST_FRAMES and self._open < MOST_OPEN:
-            self._open += 1
-            frames.append(_Frame(one_line(frame["name"]), one_line(frame["file"] or ""), frame["line"] or ""))
+        self._add(
+            process.threads[-1], _Frame(one_line(frame["name"]), one_line(frame["file"] or ""), frame["line"] or "")
+        )
         return True
+
+    def _of_exception(self, process: _Process, found: re.Match[str]) -> bool:
+        threads = process.threads
+        if not threads or not threads[-1].is_thrown or found[1] == "0":
+            if len(threads) >= MOST_THREADS:
+                return True
+            threads.append(_Thread(is_main=False, is_thrown=True))
+        self._add(threads[-1], _Frame(one_line(found["name"]), "", ""))
+        return True
+
+    def _add(self, thread: _Thread, frame: _Frame) -> None:
+        if len(thread.frames) < MOST_FRAMES and self._open < MOST_OPEN:
+            self._open += 1
+            thread.frames.append(frame)
 
     def _close(self, process: _Process | None) -> None:
         """Add what a process does to the scene; the main thread of faulthandler is the last."""
@@ -209,8 +239,12 @@ class Stacks:
             return
         process.threads = []
         self._open -= sum(len(thread.frames) for thread in threads)
-        main = next((thread for thread in threads if thread.is_main), threads[-1])
-        operation, at = _call(main.frames)
+        threads = [thread for thread in threads if not thread.is_thrown or _call(thread.frames)[0]]
+        if not threads:
+            return
+        own = [thread for thread in threads if not _watches(thread)]
+        main = next((thread for thread in threads if thread.is_main), (own or threads)[-1])
+        operation, at = _call(main.frames) if own or main.is_main else ("", NO_MAIN)
         if not operation:  # other threads of the libraries are in calls of theirs all the time
             others = (_call(thread.frames) for thread in threads)
             operation, at = next((call for call in others if call[0] in OPERATIONS.values()), (operation, at))
@@ -218,18 +252,25 @@ class Stacks:
         self._scene.stacks.append(ProcessStack(process.rank, process.label, operation, at, waits=waits))
 
 
+def _watches(thread: _Thread) -> bool:
+    return any(WATCHES.search(frame.name) for frame in thread.frames)
+
+
 def _call(frames: list[_Frame]) -> tuple[str, str]:
-    """The collective that a thread is in, "" if none, and the innermost call of the program itself."""
+    """The collective that a thread is in, "" if none, and the innermost call of the program itself.
+
+    The first collective of a communicator starts it: the start is then what the thread is in.
+    """
     if any(WATCHES.search(frame.name) for frame in frames):
         return "", frames[0].where
     operation, at = "", ""
     for frame in frames:
-        if COMMUNICATES.search(frame.file) or LIBRARY.fullmatch(frame.name):
+        if operation != START and (COMMUNICATES.search(frame.file) or LIBRARY.fullmatch(frame.name)):
             operation = _operation(frame.name) or operation or (frame.name if LIBRARY.fullmatch(frame.name) else "")
         elif not at and TELLS.search(frame.file) and not _is_standard(frame.file):
             at = frame.where
     told = (frame for frame in frames if GPU_WAIT.fullmatch(frame.name) or (frame.line and LIBC not in frame.file))
-    own = next(told, frames[0])
+    own = next(told, next((frame for frame in frames if frame.name not in UNNAMED), frames[0]))
     return operation, at or ("" if operation else own.where)
 
 

@@ -35,7 +35,7 @@ def _is_stuck(standstill: Standstill, found: Sequence[Finding]) -> bool:
     gave_up = scene.heard or any(
         comm.numbering == JOB and Status.STARTING in comm.status.values() for comm in scene.communicators.values()
     )
-    waits = any(hold.is_told for hold in standstill.holds) or any(one.waits for one in scene.stacks)
+    waits = any(hold.is_told for hold in standstill.holds) or bool(scene.stacks and found)
     return bool(gave_up or waits) or any(finding.level is Level.FAIL for finding in found)
 
 

@@ -48,7 +48,8 @@ class PerftestReader:
         if text.endswith(" Test") and (found := TITLE.search(text)):
             self._title(found, line.number)
         elif "#bytes" in text and (found := HEADING.search(text)):
-            self._table = self._table or self._drafts.begin(line.number)
+            begun = self._table if self._table and not self._table.rows else None
+            self._table = begun or self._drafts.begin(line.number)
             self._columns = COLUMN.findall(found[0])
         elif self._table:
             self._within(self._table, text, line.number)

@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 from railgauge.topo.files.lines import LONGEST
+from railgauge.topo.files.pasted_text import BOLD
 from railgauge.topo.jobs.logs.line import COLOURS, CONTAINER
 
 STREAM = re.compile(
@@ -46,6 +47,8 @@ def text_line(raw: bytes, number: int) -> TextLine:
         if found := prefix.match(text, begin):
             begin, stream = found.end(), found[found.lastindex] if found.lastindex else stream
     text, raw = text[begin:], raw[begin:]
+    if "**" in text:
+        text = BOLD.sub(r"\1", text)
     if "]<std" in text:
         text = TAG.sub("", text)
     if "CCL " in text and (message := CUT_INTO.search(text)):

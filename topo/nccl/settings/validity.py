@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.known_settings import KNOWN, REMOVED, KnownSetting, ValueType, nearest
-from railgauge.topo.facts.sources.nccl_settings import LONGEST, OTHERS, PREFIX, Setting
+from railgauge.topo.facts.program_settings import PLUGINS, program_of
+from railgauge.topo.facts.sources.nccl_settings import LONGEST, PREFIX, Setting
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.hca import parse_hca
 from railgauge.topo.nccl.settings.levels import is_ignored
@@ -59,6 +60,9 @@ def fault_of(setting: Setting, release: str | None = None) -> SettingFault | Non
     known = KNOWN.get(setting.name)
     if known is None:
         return _unread(setting.name)
+    if release and known.since and _version(release) < _version(known.since):
+        message = f"is read since NCCL {known.since}; this system has {release}"
+        return SettingFault(message=message, ignored=True)
     if setting.is_of_file and len(setting.value) >= LONGEST:
         return SettingFault(message=f"is cut after {LONGEST} characters, the limit of NCCL for files")
     if known.kind is ValueType.NUMBER:
@@ -68,7 +72,10 @@ def fault_of(setting: Setting, release: str | None = None) -> SettingFault | Non
 
 def is_meant_for_nccl(name: str) -> bool:
     """Whether a name is that of a setting of NCCL, known or not, or has one in it, as `export NCCL_NET` in a file."""
-    return name.startswith(PREFIX) or (PREFIX in name and not name.startswith(OTHERS))
+    if name.startswith(PREFIX):
+        return not name.startswith((*PLUGINS,))
+    inside = INSIDE.search(name)
+    return inside is not None and program_of(name) is None and nearest(inside[0]) is not None
 
 
 def _of_line_end(setting: Setting, release: str | None) -> SettingFault | None:
@@ -100,7 +107,7 @@ def _unread(name: str) -> SettingFault:
     meant = nearest(name)
     if not name.startswith(PREFIX) and (found := INSIDE.search(name)):
         meant = nearest(found[0])
-        message = f"is set under the name {name!r}, which NCCL does not look for: a line has to begin with NCCL_"
+        message = f"is set under the name {name!r}, which NCCL does not look for: it has to begin with NCCL_"
         return SettingFault(message=message, ignored=True, meant=meant)
     if name != name.strip():
         return SettingFault(

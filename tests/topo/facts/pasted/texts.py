@@ -297,6 +297,23 @@ NIC_TABLE = """\
 000a:11:00.1 | mlx5_1 | eth1 |  2   |  actv   |   up   |  Eth | 100  |   x16 G3    |   x16 G3    |  MT4119
 -----------------------------------------------------------------------------------------------------------
 """
+IP_TEXT = """\
+1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000
+    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00
+    inet 127.0.0.1/8 scope host lo
+2: ens3: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9001 qdisc mq state UP group default qlen 1000
+    link/ether 0a:1b:2c:3d:4e:5f brd ff:ff:ff:ff:ff:ff
+    inet 10.0.0.5/24 brd 10.0.0.255 scope global ens3
+    inet6 fe80::81b:2cff:fe3d:4e5f/64 scope link
+3: eth0@if7: <BROADCAST,MULTICAST> mtu 1500 qdisc noop state DOWN group default
+    link/ether 02:42:5d:5f:5f:5f brd ff:ff:ff:ff:ff:ff
+"""
+IFCONFIG = """\
+ens3: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 9001
+        inet 10.0.0.5  netmask 255.255.255.0  broadcast 10.0.0.255
+        inet6 fe80::81b:2cff:fe3d:4e5f  prefixlen 64  scopeid 0x20<link>
+        ether 0a:1b:2c:3d:4e:5f  txqueuelen 1000  (Ethernet)
+"""
 ALL = {
     "nvidia-smi": SMI,
     "nvidia-smi topo -m": TOPO_M,
@@ -314,6 +331,8 @@ ALL = {
     "rdma link": RDMA_LINK,
     "table of NICs": NIC_TABLE,
     "ip -j addr": IP_ADDR,
+    "ip addr": IP_TEXT,
+    "ifconfig": IFCONFIG,
     "dmesg": DMESG,
     "hwloc": HWLOC,
 }

@@ -16,6 +16,7 @@ from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.steering import Steering
 from railgauge.topo.predict.search import search
+from railgauge.topo.xml import topology_file
 
 SYSTEM = build_system(load_machine("@h200x4").topology)
 DGX = build_system(load_machine("@dgx-a100").topology)
@@ -163,3 +164,21 @@ def test_a_node_that_nccl_splits_has_channels_of_its_part(tmp_path):
     split = build_system(load_machine("@pcie-switch").topology)
     found = findings(tmp_path, graph_file.dumps(search(split), split), split)
     assert {str(f.level) for f in found} == {"PASS", "INFO"}
+
+
+def test_whether_a_link_of_unknown_width_is_overloaded_stays_unknown(tmp_path):
+    xml = topology_file.dumps(load_machine("@pcie-no-switch").topology)
+    sure, unsure = (
+        build_system(topology_file.loads(text)) for text in (xml, xml.replace('link_width="16"', 'link_width="0"'))
+    )
+    text = graph_file.dumps(search(sure, policy=Policy.NCCL), sure)
+    text = re.sub(r'speedintra="[0-9.]+"', 'speedintra="90"', text)
+    first, second = (
+        {
+            str(f.level)
+            for f in findings(tmp_path, text, one)
+            if f.id == "graph-link-overloaded" and " PCI " in f.message
+        }
+        for one in (sure, unsure)
+    )
+    assert ("FAIL" in first, second) == (True, {"UNKNOWN"})

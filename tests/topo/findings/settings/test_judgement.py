@@ -104,3 +104,21 @@ def test_a_shorter_wait_notices_a_dead_link_sooner():
     shorter, longer = (judged(MIXED, one)[one].why for one in ("NCCL_IB_TIMEOUT=18", "NCCL_IB_TIMEOUT=22"))
     assert "taken for a dead link sooner" in shorter
     assert "a dead link is noticed later" in longer
+
+
+@pytest.mark.parametrize(
+    ("setting", "verdict", "words"),
+    [
+        ("FI_EFA_USE_DEVICE_RDMA=1", "effective", "libfabric reads it"),
+        ("UCX_TLS=tcp", "effective", "UCX reads it"),
+        ("CUDA_DEVICE_MAX_CONNECTIONS=0", "harmful", "not in the range 1..32"),
+        ("TORCH_NCCL_EXTRA_DUMP_ON_EXEC=1", "effective", "PyTorch reads it"),
+        ("TORCH_NCCL_DUMP_ON_TIMEOUT=1", "harmless", "the default"),
+        ("NCCL_FASTRAK_USE_LLCM=1", "effective", "Google's FasTrak plugin reads it"),
+        ("RX_QUEUE_LEN=8192", "unknown", "neither NCCL nor a program"),
+    ],
+)
+def test_settings_of_other_programs_are_theirs(setting, verdict, words):
+    opinion = judged(ROCE, setting)[setting]
+    assert str(opinion.verdict) == verdict
+    assert words in opinion.why

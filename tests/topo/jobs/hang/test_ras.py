@@ -262,3 +262,19 @@ def test_the_sample():
     scene = scene_of(SAMPLE)
     assert found(scene) == [("rank-behind", "FAIL")]
     assert message(scene).startswith("ranks 0-11,14-31 have not entered AllGather #641 ")
+
+
+def test_a_communicator_without_ranks_lacks_none(tmp_path):
+    """RAS of 2.27.3 lists such, and numbers of ranks beyond any job."""
+    group = "    2         4         0         0         0         0    NOCOMM  INCOMPLETE,MISMATCH\n"
+    lost = "#2-0 (93d7000200000001) INCOMPLETE\n  Missing communicator data from 255 ranks\n  Rank 1057455228 -- GPU 0 "
+    lost += "managed by process 4 on node n0\n"
+    scene = scene_of_reports(tmp_path, f"Communicators... (0.00s)\n\n{group}\nErrors\n======\n\n{lost}")
+    assert not found(scene)
+    assert any("without a rank" in note for note in scene.notes)
+
+
+@pytest.mark.parametrize("around", ["[pod/a] ", "2024-05-01T12:00:00Z ", "> "])
+def test_lines_with_prefixes(tmp_path, around):
+    report = "\n".join(around + line for line in ras.behind().split("\n"))
+    assert found(scene_of_reports(tmp_path, report)) == [("rank-behind", "FAIL")]

@@ -258,3 +258,38 @@ def test_a_process_that_waits_for_its_gpu_is_stuck_and_its_wait_is_named():
     scene = state_of(GDB.format(pid=9, frames=frames))
     assert verdict(scene).is_stuck
     assert "is in cuStreamSynchronize" in verdict(scene).text
+
+
+def lone(text):
+    scene = JobState()
+    for _ in Stacks(scene).beside([text.encode()], "stack.txt"):
+        pass
+    return verdict(scene)
+
+
+def test_a_frame_without_a_symbol_is_not_where_a_process_is():
+    unknown, known = "in ?? () from /lib64/libcuda.so.1", "in cudaMemcpyAsync () from /opt/libcudart.so"
+    found = lone(f"#0  0x000014cd {unknown}\n#1  0x000014ce {known}\n")
+    assert found.text.startswith("stack.txt is in cudaMemcpyAsync (libcudart.so)")
+    assert found.is_stuck
+
+
+def test_threads_of_a_library_do_not_stand_for_the_process():
+    frames = "#0  0x7f in poll () from /lib/libc.so.6\n#1  0x7f in ncclProxyService () at proxy.cc:1437\n"
+    found = lone(f'Thread 9 (Thread 0x7f53 (LWP 50) "python"):\n{frames}')
+    assert "the main thread is not in the file" in found.text
+
+
+def test_an_exception_thrown_while_a_communicator_starts():
+    frames = (
+        "[rank10]: frame #8: c10d::ProcessGroupNCCL::broadcastUniqueNCCLID(ncclUniqueId*, bool) + 0xaf (0x7f in x.so)\n"
+        "[rank10]: frame #9: c10d::ProcessGroupNCCL::allreduce_impl(at::Tensor&) + 0x10 (0x7f in x.so)\n"
+    )
+    found = lone(frames)
+    assert found.text.startswith("rank 10 is in the start of a communicator")
+    assert found.is_stuck
+
+
+def test_an_exception_of_the_watchdog_is_no_call():
+    frames = "[rank1]: frame #2: c10d::ProcessGroupNCCL::watchdogHandler() + 0x1 (0x7f in x.so)\n"
+    assert not lone(frames).findings

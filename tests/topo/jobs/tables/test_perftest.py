@@ -135,3 +135,11 @@ def test_prefixes_colours_and_ends_of_lines(text, before, end):
 def test_hostile_figures_have_no_row(figure):
     tables = read_tables(BANDWIDTHS.replace("11643.61", figure))
     assert [table.line for table in tables] == [29, 37]
+
+
+def test_figures_in_bold_and_tables_without_titles():
+    heading = "#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+    rows = "1024       1000             0.00               **{}**\t\t   5.677340\n"
+    tables = read_tables("".join(f"Case:\n{heading}{rows.format(figure)}\n" for figure in ("5544.28", "920.13")))
+    found = [table.rows[0].out_of_place.algbw_gb_per_s for table in tables]
+    assert found == [pytest.approx(5544.28 * MEBI), pytest.approx(920.13 * MEBI)]

@@ -37,7 +37,7 @@ def test_a_line_that_does_not_begin_with_the_name_sets_nothing_that_nccl_reads(n
 
 
 def test_variables_of_other_programs_have_no_fault_of_nccls():
-    for name in ("CUDA_VISIBLE_DEVICES", "TORCH_NCCL_NAN_CHECK", "FOO"):
+    for name in ("CUDA_VISIBLE_DEVICES", "TORCH_NCCL_NAN_CHECK", "FOO", "AWS_OFI_NCCL_VERSION", "VLLM_NCCL_SO_PATH"):
         assert fault_of(Setting(name=name, value="x", origin=FILE)) is None
 
 
@@ -52,3 +52,14 @@ def test_a_list_of_devices_is_no_network(devices):
     assert fault.fatal
     assert fault.meant == "NCCL_IB_HCA"
     assert fault_of(Setting(name="NCCL_NET", value="AWS Libfabric", origin=ENVIRONMENT)) is None
+
+
+@pytest.mark.parametrize(("release", "ignored"), [("2.18.3", True), ("2.24.3", False), (None, False)])
+def test_a_setting_that_the_release_does_not_read_yet(release, ignored):
+    fault = fault_of(Setting(name="NCCL_RAS_ENABLE", value="0", origin=ENVIRONMENT), release)
+    assert (fault is not None) == ignored
+    assert fault is None or fault == (f"is read since NCCL 2.24; this system has {release}", True, False, None)
+
+
+def test_settings_of_plugins_are_none_of_nccls():
+    assert fault_of(Setting(name="NCCL_FASTRAK_USE_LLCM", value="1", origin=ENVIRONMENT)) is None
