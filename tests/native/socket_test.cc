@@ -184,12 +184,36 @@ void a_reset_in_the_middle_of_a_message_ends_it() {
 
 void what_is_no_message_ends_the_connection() {
   REQUIRE(says(lost_after("GET / HTTP/1.1\r\n\r\n", 18), "an invalid message"));
-  std::uint32_t too_long[3] = {htonl(socket::kMagic), 0, htonl(shape.slot_bytes + 1)};
+  std::uint32_t too_long[4] = {htonl(socket::kMagic), 0, htonl(shape.slot_bytes + 1), 0};
   REQUIRE(says(lost_after(too_long, sizeof too_long), "an invalid message"));
   std::uint32_t cut[4] = {htonl(socket::kMagic), 0, htonl(8), 0};
   REQUIRE(says(lost_after(cut, sizeof cut), "in the middle of a message"));
   REQUIRE(says(lost_after(cut, 3), "in the middle of a message"));
   REQUIRE(says(lost_after(cut, 0), "127.0.0.1:1: it closed the connection"));
+}
+
+// So that what the kernel copies is aligned in the stream as it is in memory.
+void a_piece_behind_one_of_any_length_begins_at_a_multiple_of_16() {
+  Pair pair;
+  std::vector<std::uint64_t> messages(2 * kSlots);
+  {
+    Rank<SocketSender> sender(pair.left, 1);
+    for (std::uint64_t& message : messages) send(sender, message = 4 + (&message - &messages[0]));
+  }
+  std::vector<std::byte> stream(1 << 12);
+  const ssize_t got = recv(pair.right[0], stream.data(), stream.size(), MSG_WAITALL);
+  REQUIRE(got > 0 && got % 16 == 0);
+  std::size_t at = 0;
+  for (std::uint64_t message : messages) {
+    const auto content = content_of(message);
+    const socket::Frame frame = socket::Frame::unpacked(&stream[at]);
+    REQUIRE(frame.magic == socket::kMagic && frame.length == content.size());
+    at += 16;
+    REQUIRE(std::equal(content.begin(), content.end(), &stream[at]));
+    for (at += content.size(); at % 16 != 0; ++at) REQUIRE(stream[at] == std::byte{0});
+  }
+  REQUIRE(at == static_cast<std::size_t>(got));
+  close_all(pair.right);
 }
 
 void a_message_before_the_end_is_still_read() {
@@ -326,7 +350,8 @@ void a_message_is_cut_into_pieces_that_cover_it_once() {
         socket::Piece piece = all[i].next(length);
         for (std::size_t at = 0; at < piece.bytes; ++at) ++covered[piece.offset + at];
         REQUIRE(piece.bytes == length || sockets == 1 ||
-                piece.bytes <= std::max<std::size_t>(65536, (length + sockets - 1) / sockets));
+                piece.bytes < std::max<std::size_t>(65536, length / sockets) + 16);
+        REQUIRE(piece.offset % 16 == 0 || piece.bytes == 0);
       }
       for (int times : covered) REQUIRE(times == 1);
     }
@@ -343,6 +368,7 @@ void run_all() {
   messages_arrive_whole_and_in_order(0us);
   messages_arrive_whole_and_in_order(500us);
   what_is_no_message_ends_the_connection();
+  if (shape.sockets == 1) a_piece_behind_one_of_any_length_begins_at_a_multiple_of_16();
   a_reset_in_the_middle_of_a_message_ends_it();
   a_message_before_the_end_is_still_read();
   a_sender_learns_at_once_that_its_peer_closed();

@@ -14,6 +14,7 @@ namespace railgauge::socket {
 
 namespace {
 
+constexpr std::byte kZeros[kAlignment]{};
 constexpr char kClosed[] = "it closed the connection: did its process end?";
 
 }  // namespace
@@ -51,6 +52,7 @@ void OutgoingSocket::begin() {
   piece_ = striping_.next(entry.bytes);
   frame_bytes_ = first_ ? Frame::kBytes : 0;
   if (first_) frame_ = Frame{kMagic, entry.tag, static_cast<std::uint32_t>(entry.bytes)}.packed();
+  total_ = frame_bytes_ + piece_.bytes + piece_.padding();
   done_ = 0;
   begun_ = true;
 }
@@ -59,9 +61,9 @@ bool OutgoingSocket::move() {
   bool moved = false;
   while (usable() && health_->state() == Health::kSound && message_ < fifo_.on()) {
     if (!begun_) begin();
-    if (done_ < frame_bytes_ + piece_.bytes && !send_some()) break;
+    if (done_ < total_ && !send_some()) break;
     moved = true;
-    if (done_ < frame_bytes_ + piece_.bytes) continue;
+    if (done_ < total_) continue;
     begun_ = false;
     fifo_.done(message_++);
   }
@@ -69,13 +71,15 @@ bool OutgoingSocket::move() {
 }
 
 bool OutgoingSocket::send_some() {
-  const std::size_t payload = done_ > frame_bytes_ ? done_ - frame_bytes_ : 0;
-  const std::size_t skip = std::min(done_, frame_bytes_);
-  iovec parts[] = {{frame_.data() + skip, frame_bytes_ - skip},
-                   {fifo_.entry(message_).data + piece_.offset + payload, piece_.bytes - payload}};
+  const std::size_t frame = std::min(done_, frame_bytes_);  // of each, what was sent
+  const std::size_t payload = std::min(done_ - frame, piece_.bytes);
+  const std::size_t padding = done_ - frame - payload;
+  iovec parts[] = {{frame_.data() + frame, frame_bytes_ - frame},
+                   {fifo_.entry(message_).data + piece_.offset + payload, piece_.bytes - payload},
+                   {const_cast<std::byte*>(kZeros), piece_.padding() - padding}};
   msghdr call{};
   call.msg_iov = parts;
-  call.msg_iovlen = 2;
+  call.msg_iovlen = piece_.padding() > 0 ? 3 : 2;
   ssize_t sent = sendmsg(fd(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent <= 0) return stopped(sent);
   done_ += static_cast<std::size_t>(sent);
@@ -92,11 +96,8 @@ void OutgoingSocket::hear(std::uint32_t events) {
 bool IncomingSocket::move() {
   bool moved = false;
   while (begun_ || open()) {
-    std::byte* into = fifo_.entry(message_).data + piece_.offset;
-    while (done_ < piece_.bytes) {
-      std::size_t got = 0;
-      if (!read_some(into + done_, piece_.bytes - done_, got)) return moved;
-      done_ += got;
+    while (done_ < piece_.bytes + piece_.padding()) {
+      if (!read_some()) return moved;
       moved = true;
     }
     begun_ = false;
@@ -142,17 +143,28 @@ bool IncomingSocket::read_frame() {
   return true;
 }
 
-bool IncomingSocket::read_some(std::byte* into, std::size_t bytes, std::size_t& got) {
+// Of the piece and its padding, which is dropped.
+bool IncomingSocket::read_some() {
+  const std::size_t payload = std::min(done_, piece_.bytes);
+  const std::size_t rest = piece_.bytes - payload;
+  const std::size_t padding = piece_.padding() - (done_ - payload);
+  std::byte* into = fifo_.entry(message_).data + piece_.offset + payload;
   if (ahead_at_ < ahead_end_) {
-    got = std::min(bytes, ahead_end_ - ahead_at_);
-    std::memcpy(into, ahead_.data() + ahead_at_, got);
+    const std::size_t got = std::min(rest + padding, ahead_end_ - ahead_at_);
+    std::memcpy(into, ahead_.data() + ahead_at_, std::min(got, rest));
     ahead_at_ += got;
+    done_ += got;
     return true;
   }
   if (!usable()) return false;
-  ssize_t result = recv(fd(), into, bytes, MSG_DONTWAIT);
-  if (result <= 0) return stopped(result);
-  got = static_cast<std::size_t>(result);
+  std::byte dropped[kAlignment];
+  iovec parts[] = {{into, rest}, {dropped, padding}};
+  msghdr call{};
+  call.msg_iov = parts;
+  call.msg_iovlen = padding > 0 ? 2 : 1;
+  ssize_t got = recvmsg(fd(), &call, MSG_DONTWAIT);
+  if (got <= 0) return stopped(got);
+  done_ += static_cast<std::size_t>(got);
   return true;
 }
 

@@ -45,7 +45,7 @@ class TcpSocket {
   bool first_;
   bool ready_ = true;          // the last call did not block
   std::uint64_t message_ = 0;  // the current one
-  std::size_t done_ = 0;       // bytes of its piece, behind its frame, that were moved
+  std::size_t done_ = 0;       // bytes of it that were moved; of the receiver, behind its frame
   Piece piece_{0, 0};          // of the current message, once `begun_`
   bool begun_ = false;
 };
@@ -66,6 +66,7 @@ class OutgoingSocket final : public TcpSocket {
   OutgoingFifo& fifo_;
   Frame::Bytes frame_{};
   std::size_t frame_bytes_ = 0;  // of the current message, on this socket
+  std::size_t total_ = 0;        // that, its piece and the padding
 };
 
 class IncomingSocket final : public TcpSocket {
@@ -79,7 +80,7 @@ class IncomingSocket final : public TcpSocket {
  private:
   bool open();
   bool read_frame();
-  bool read_some(std::byte* into, std::size_t bytes, std::size_t& got);
+  bool read_some();
 
   IncomingFifo& fifo_;
   // The first socket reads ahead a little, so that a short message takes one call.
