@@ -5,9 +5,8 @@
 #include <nanobind/nanobind.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "collectives/native/spin.h"
+#include "transports/native/bindings/seconds.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge {
@@ -17,11 +16,6 @@ inline void hear_signals() {
   if (gettid() != getpid()) return;
   nanobind::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
-}
-
-inline std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(seconds));
 }
 
 inline Waiting::Policy waiting_policy(double timeout_s, bool crowded, bool over_sockets) {

@@ -23,7 +23,8 @@ from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.xml import topology_file
 
 DGX = build(Path(fixture_path("dgx-h100")).read_bytes(), "dgx-h100")
-PCI = {path.rpartition("/")[2]: CaptureReader(DGX).realpath(path) for path in DGX.links if "/bus/pci/devices/" in path}
+READER = CaptureReader(DGX)
+PCI = {path.rpartition("/")[2]: READER.realpath(path) for path in DGX.links if "/bus/pci/devices/" in path}
 GPU4, NIC0 = "0000:9d:00.0", "0000:18:00.0"
 
 

@@ -21,7 +21,7 @@ PACKED = {
     "zst": zstandard.ZstdCompressor().compress(TEXT),
     "two zst": zstandard.ZstdCompressor().compress(TEXT[:500]) + zstandard.ZstdCompressor().compress(TEXT[500:]),
     "bz2": bz2.compress(TEXT),
-    "xz": lzma.compress(TEXT),
+    "xz": lzma.compress(TEXT, preset=0),
 }
 
 

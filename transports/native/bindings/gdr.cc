@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "transports/native/bindings/seconds.h"
 #include "transports/native/cuda/exported.h"
 #include "transports/native/cuda/gpu.h"
 #include "transports/native/gdr/flush.h"
@@ -17,11 +18,6 @@ using namespace nb::literals;
 namespace railgauge {
 
 namespace {
-
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(seconds));
-}
 
 const std::byte* at(std::uintptr_t address) { return reinterpret_cast<const std::byte*>(address); }
 

@@ -4,10 +4,10 @@
 
 #include <nanobind/nanobind.h>
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
+#include "transports/native/bindings/seconds.h"
 #include "transports/native/doorbell.h"
 
 namespace railgauge {
@@ -23,9 +23,7 @@ void end_without_gil(Proxy* proxy) {
 
 template <class Proxy>
 std::shared_ptr<Proxy> make_proxy(std::shared_ptr<Doorbell> doorbell, double linger_s) {
-  auto linger =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(linger_s));
-  return {new Proxy(std::move(doorbell), linger), &end_without_gil<Proxy>};
+  return {new Proxy(std::move(doorbell), nanoseconds(linger_s)), &end_without_gil<Proxy>};
 }
 
 }  // namespace railgauge

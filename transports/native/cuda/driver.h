@@ -12,7 +12,9 @@
 namespace railgauge::cuda {
 
 using Result = int;
-inline constexpr Result kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
+inline constexpr Result kNoDevice = 100;          // CUDA_ERROR_NO_DEVICE
+inline constexpr unsigned kBesideTheDefault = 1;  // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kUntimed = 2;           // CU_EVENT_DISABLE_TIMING
 using Device = int;
 using Pointer = unsigned long long;
 using Context = struct CUctx_st*;

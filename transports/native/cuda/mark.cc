@@ -7,7 +7,7 @@ namespace railgauge::cuda {
 
 namespace {
 
-constexpr unsigned kTimed = 0, kUntimed = 2;  // CU_EVENT_DEFAULT, _DISABLE_TIMING
+constexpr unsigned kTimed = 0;  // CU_EVENT_DEFAULT
 
 }  // namespace
 

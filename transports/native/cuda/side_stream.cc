@@ -5,12 +5,6 @@
 
 namespace railgauge::cuda {
 
-namespace {
-
-constexpr unsigned kBesideTheDefault = 1;  // CU_STREAM_NON_BLOCKING
-
-}  // namespace
-
 SideStream::SideStream(Context context)
     : context_(context), forked_(context, false), joined_(context, false) {
   const Current current(context_);

@@ -7,9 +7,8 @@ namespace railgauge::cuda {
 
 namespace {
 
-constexpr unsigned kBesideTheDefault = 1;  // CU_STREAM_NON_BLOCKING
-constexpr int kAtOnce = 256;               // kernels: a stream of more than 1,000 blocks its caller
-constexpr int kCaptureOfThisThread = 1;    // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr int kAtOnce = 256;             // kernels: a stream of more than 1,000 blocks its caller
+constexpr int kCaptureOfThisThread = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 // Launches captured, to be run again and again.
 class Captured {

@@ -21,8 +21,6 @@ constexpr Clock::duration kLeastNap = std::chrono::microseconds(50),
                           kMostNap = std::chrono::milliseconds(1);
 constexpr int kNapsOfAWait = 32;
 
-constexpr unsigned kUntimed = 2;  // CU_EVENT_DISABLE_TIMING
-
 std::mutex mutex;  // of what follows
 // By GPU that did not finish in time, an event after all its work; null: unknown.
 std::map<Context, Event>& late() {
