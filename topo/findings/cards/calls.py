@@ -286,7 +286,7 @@ CUDA_FAILURE = Card(
             follows=True,
         ),
         Pattern(
-            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
+            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
             r"|ring \S+ timeout|hw_init of IP block \S+ failed)|\[amdgpu\]\] \*ERROR\* (?!.*(?:DMUB|dmub|display|HDMI"

@@ -60,6 +60,12 @@ HOST_STUCK = Card(
             "a process waits in the kernel for a device or a file system that does not answer: the call trace below "
             "names it",
         ),
+        Pattern(
+            r"irq \d+: nobody cared|Disabling IRQ #\d+",
+            WARN,
+            "the kernel turned an interrupt off that no driver took: devices that share it get slow or stop, as "
+            "/proc/interrupts names them",
+        ),
     ),
 )
 PCIE_ERROR_REPORTED = Card(

@@ -65,6 +65,13 @@ LAUNCH_FAILED = Card(
             "a node refused the job's credential as too old: its clock differs, or it took long to start",
         ),
         Pattern(
+            r"Credential replayed|Invalid job credential|Munge decode failed|Invalid credential",
+            FAIL,
+            "a node refused the job's credential: it was used before (a daemon that started again, a message sent "
+            "twice), or the nodes have other keys of munge",
+            general=1,
+        ),
+        Pattern(
             r"slurm_\w+: .*failed: (?:Socket timed out|Unable to contact|Zero Bytes|Connection)"
             r"|(?:Unable to contact slurm controller|Socket timed out on send/recv operation)",
             FAIL,

@@ -166,6 +166,12 @@ RDMA_CALL_FAILED = Card(
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
         Pattern(
+            r"cxip?_\w*auth_key\w* failed|cxi.*\bVNIs?\b.*(?:fail|denied|not)",
+            FAIL,
+            "Slingshot (cxi) gives the job no VNI: Slurm allots none to jobs of one node "
+            "(srun --network=single_node_vni), or the default service of the NIC is off (cxi_service list)",
+        ),
+        Pattern(
             r"Flow control triggered|failure to append LE|completion queue exhaustion",
             FAIL,
             "Slingshot's NIC (cxi) has no room left for messages that nobody has asked for yet: "
