@@ -317,7 +317,8 @@ CUDA_FAILURE = Card(
         Pattern(
             r"(?:[Ff]ail|rror|FATAL|Fatal).{0,80}(?:CUDA IPC|IPC handle|ipc mem handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port"
             r"|cuMemMap|to create ipc\b)"
-            r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)",
+            r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)"
+            r"|all_reduce\.cuh:\d+ 'inv",
             FAIL,
             "a GPU's memory cannot be shared with another process of the host (IPC)",
             general=1,

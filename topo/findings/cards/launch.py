@@ -131,9 +131,16 @@ CONTAINER_NOT_STARTED = Card(
         Pattern(
             r"[Cc]ommand not found: nvidia-container|nvidia-container-(?:cli|runtime)\b.*(?:command"
             r"|executable file) not found"
-            r"|exec: .?nvidia-container-\w+.?: executable file not found",
+            r"|exec: .?nvidia-container-\w+.?: executable file not found|no runtime for \W?nvidia",
             FAIL,
-            "NVIDIA's container tools (libnvidia-container, the container toolkit) are not installed on the host",
+            "NVIDIA's container tools (libnvidia-container, the container toolkit) are not installed on the host, or "
+            "its "
+            "container engine does not know them (nvidia-ctk runtime configure)",
+        ),
+        Pattern(
+            r"(?:containerd|crio|docker)\.sock\b.*(?:refused|no such|denied)|Cannot connect to the Docker daemon",
+            FAIL,
+            "the container engine of a node does not answer: it is down, starts again, or denies the user",
         ),
         Pattern(
             r"nvidia-container-cli: .*driver (?:rpc )?error: (?!.*driver not loaded)",

@@ -65,7 +65,7 @@ SOCKET_IFNAME_VIRTUAL = Card(
         ),
         Pattern(
             r"(?:[Cc]onnect|dest_addr).*\b172\.(?:17\.\d{1,3}\.\d{1,3}|(?:1[89]|2\d|3[01])\.0\.1)\b"
-            r".*(?:refused|No route|timed out|unreachable|connection abort)",
+            r".*(?:refused|No route|timed out|unreachable|connection abort)|timed out.*connect to \(172\.17\.",
             FAIL,
             "a rank connects to an address of one of docker's networks (172.17.0.0/16, the first of 172.18.0.0/16 and "
             "so on), which every host has for itself: NCCL_SOCKET_IFNAME names the interface of the common network",

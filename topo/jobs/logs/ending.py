@@ -13,7 +13,8 @@ STATED_WITHIN = 400
 """Of so many last lines the plainest one counts where those that the log ends in refer to it."""
 WORDS = re.compile("[A-Za-z]")
 NAMED = re.compile(
-    r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?(?:: *\S|$)"
+    r"(?:^|[\s\]:|>(])(?:(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?: *\S"
+    r"|[A-Za-z_][\w.]*(?:Error|Exception|Fault)(?:\(\w+\))?$)"
     r"""|^(?:[A-Za-z_][\w.]*)?(?:Error|Exception)\(["']"""
 )
 """An exception by its name, as Python, C++ and Java print it."""
