@@ -101,7 +101,8 @@ CUDA_START_FAILED = Card(
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
-            r"(?i:NVIDIA Driver was not detected|driver not loaded|couldn't communicate with the NVIDIA driver)",
+            r"(?i:NVIDIA Driver was not detected|(?<!\.ko )driver not loaded"
+            r"|couldn't communicate with the NVIDIA driver)",
             FAIL,
             "no driver of NVIDIA's runs on the node, or it is not in the container, which gets it from NVIDIA's "
             "runtime: the module is not loaded or not built for this kernel (dkms status), or Secure Boot forbids it",

@@ -157,6 +157,12 @@ LIBRARY_MIXED = Card(
             FAIL,
             "libnccl is not found, or an older one than the program was built with is found first",
         ),
+        Pattern(
+            r"MPI_Comm_(?:size|rank|set_errhandler): Invalid communicator",
+            FAIL,
+            "a program is built with another MPI than the one whose library or mpirun it gets: module list, ldd, which "
+            "mpirun",
+        ),
     ),
     links=("https://github.com/pytorch/pytorch/issues/119932", "https://github.com/NVIDIA/nccl/issues/1784"),
 )

@@ -79,9 +79,10 @@ LAUNCH_FAILED = Card(
             "reached, a prolog takes longer than MessageTimeout, or a firewall is between them",
         ),
         Pattern(
-            r"Unable to (?:allocate resources|create step for job \d+): |Batch job submission failed: ",
+            r"Unable to (?:allocate resources|create step for job \d+): |Batch job submission failed: |lsberrno *:",
             FAIL,
-            "Slurm does not start the job or a step of it: the line has its reason (the partition, limits of the "
+            "the scheduler does not start the job or a step of it: the line has its reason (the partition, limits of "
+            "the "
             "account, or GPUs, cores and memory that the job does not have)",
         ),
         Pattern(

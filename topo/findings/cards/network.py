@@ -264,7 +264,7 @@ PORTS_BLOCKED = Card(
         ),
         Pattern(
             r"No route to host"
-            r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
+            r"|(?:[Cc]onnect|socket(?!\.timeout)).*(?:timed out|Network is unreachable)",
             FAIL,
             "a rank cannot connect to another one's port",
             common=True,

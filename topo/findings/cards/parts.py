@@ -172,6 +172,12 @@ RDMA_CALL_FAILED = Card(
             "(srun --network=single_node_vni), or the default service of the NIC is off (cxi_service list)",
         ),
         Pattern(
+            r"mad_rpc_open_port|can't open MAD port|iberror: failed",
+            FAIL,
+            "InfiniBand's management (MAD) does not work here: the port is Ethernet (RoCE), where ibnetdiscover and "
+            "perfquery have nothing to ask, it is down, or /dev/infiniband/umad* may not be opened",
+        ),
+        Pattern(
             r"Flow control triggered|failure to append LE|completion queue exhaustion",
             FAIL,
             "Slingshot's NIC (cxi) has no room left for messages that nobody has asked for yet: "
