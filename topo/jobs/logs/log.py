@@ -220,8 +220,8 @@ class Log:
             self._error(line._replace(level="WARN", text=last))
             line = line._replace(text=said)
         who = SPEAKER.match(line.text)
-        if self._last_error is not None and who and who[0] not in ("", self._last_error):
-            self._take(line)  # of another worker that shares the pipe
+        if self._last_error is not None and (not line.text or (who and who[0] not in ("", self._last_error))):
+            self._take(line)  # of another worker that shares the pipe, or empty
             return
         if self._last_error is not None:  # the words of NCCL, which PyTorch repeats
             self._error(line._replace(level="WARN"))
