@@ -101,7 +101,8 @@ CUDA_START_FAILED = Card(
             "CUDA does not start in the process: forked after CUDA was used, or no usable GPU is visible",
         ),
         Pattern(
-            r"(?i:NVIDIA Driver was not detected|driver not loaded|couldn't communicate with the NVIDIA driver)",
+            r"(?i:NVIDIA Driver was not detected|(?<!\.ko )driver not loaded"
+            r"|couldn't communicate with the NVIDIA driver)",
             FAIL,
             "no driver of NVIDIA's runs on the node, or it is not in the container, which gets it from NVIDIA's "
             "runtime: the module is not loaded or not built for this kernel (dkms status), or Secure Boot forbids it",
@@ -286,7 +287,7 @@ CUDA_FAILURE = Card(
             follows=True,
         ),
         Pattern(
-            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)|(?<!NVRM: )fallen off the bus"
+            r"uncorrectable ECC|(?<!Add )NVLink (?:error|was detected)"
             r"|hardware stack error|reason *: ?GPU Hang"
             r"|amdgpu.*(?:[Uu]ncorrectable hardware error|Fatal error during GPU init|GPU reset (?:begin|failed)"
             r"|ring \S+ timeout|hw_init of IP block \S+ failed)|\[amdgpu\]\] \*ERROR\* (?!.*(?:DMUB|dmub|display|HDMI"
@@ -317,7 +318,8 @@ CUDA_FAILURE = Card(
         Pattern(
             r"(?:[Ff]ail|rror|FATAL|Fatal).{0,80}(?:CUDA IPC|IPC handle|ipc mem handle|\w+Ipc[A-Z]|cuMem(?:Im|Ex)port"
             r"|cuMemMap|to create ipc\b)"
-            r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)",
+            r"|(?:\w+Ipc[A-Z]|IPC handle|cuMem(?:Im|Ex)port|cuMemMap).{0,80}(?:fail|rror|returned)"
+            r"|all_reduce\.cuh:\d+ 'inv",
             FAIL,
             "a GPU's memory cannot be shared with another process of the host (IPC)",
             general=1,

@@ -96,7 +96,8 @@ GPU_LOST = Card(
     hints=("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",),
     patterns=(
         Pattern(
-            r"GPU is lost|[Uu]nable to determine the device handle for GPU|NVRM: fallen off the bus"
+            r"GPU is lost|[Uu]nable to determine the device handle for GPU|^(?!.*NVRM: (?:GPU"
+            r"|Xid)).*fallen off the bus|(?<!NV_ERR_)GPU_IS_LOST"
             r"|NVRM: The NVIDIA GPU \S+ *$",
             FAIL,
             "the driver does not reach a GPU any more: it fell off the bus, or did not start",

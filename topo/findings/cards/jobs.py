@@ -157,6 +157,12 @@ LIBRARY_MIXED = Card(
             FAIL,
             "libnccl is not found, or an older one than the program was built with is found first",
         ),
+        Pattern(
+            r"MPI_Comm_(?:size|rank|set_errhandler): Invalid communicator",
+            FAIL,
+            "a program is built with another MPI than the one whose library or mpirun it gets: module list, ldd, which "
+            "mpirun",
+        ),
     ),
     links=("https://github.com/pytorch/pytorch/issues/119932", "https://github.com/NVIDIA/nccl/issues/1784"),
 )
@@ -302,7 +308,7 @@ HOST_MEMORY_FULL = Card(
             "a process was killed because host memory, or its limit for the job, is full",
         ),
         Pattern(
-            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed"
+            r"exit ?code *:? *-9\b|return code = -9\b|Signal 9 \(SIGKILL\)|with signal SIGKILL|killed by signal: Killed"
             r"|exited on signal 9\b|(?i:killed by signal:? 9\b)|\bKilled \(signal 9\)|(?i:exit(?:ed)?(?: (?:with"
             r"|status|code|exit))*:? 137\b)"
             r"|(?:^|[>:] ?|\d +)Killed *$|: +\d+ Killed +\S",

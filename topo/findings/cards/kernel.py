@@ -60,6 +60,12 @@ HOST_STUCK = Card(
             "a process waits in the kernel for a device or a file system that does not answer: the call trace below "
             "names it",
         ),
+        Pattern(
+            r"irq \d+: nobody cared|Disabling IRQ #\d+",
+            WARN,
+            "the kernel turned an interrupt off that no driver took: devices that share it get slow or stop, as "
+            "/proc/interrupts names them",
+        ),
     ),
 )
 PCIE_ERROR_REPORTED = Card(
@@ -162,6 +168,51 @@ STORAGE_STALLS = Card(
             r"|nvme\S* .*(?:timeout, (?:aborting|reset)|controller is down)|[Rr]emounting filesystem read-only",
             FAIL,
             "a disk or its file system on a node fails",
+        ),
+    ),
+)
+GDS_FAILED = Card(
+    id="gds-failed",
+    title="GPUDirect Storage (cuFile, nvidia-fs) does not work",
+    levels=(INFO, WARN, FAIL),
+    about=(
+        "cuFile reads files straight into GPU memory where the module nvidia-fs runs and the drivers of disks and file "
+        "systems know it. Elsewhere it goes on through host memory, unless cufile.json forbids that."
+    ),
+    remedy=(
+        "modprobe nvidia-fs; NVIDIA's OFED or DOCA with its nvme module and nvidia_peermem; or allow_compat_mode in "
+        "cufile.json, which is slower"
+    ),
+    sure="gdscheck -p; lsmod | grep nvidia_fs; tail cufile.log",
+    shows=("ERROR  cufio-fs:204 NVMe Driver not registered with nvidia-fs!!!",),
+    patterns=(
+        Pattern(
+            r"nvidia-fs\.ko driver not loaded",
+            FAIL,
+            "the module nvidia-fs is not loaded",
+        ),
+        Pattern(
+            r"[Dd]river not registered with nvidia-fs",
+            FAIL,
+            "the driver of a disk or file system does not know nvidia-fs: the kernel's own nvme module runs, and not "
+            "that of NVIDIA's OFED or DOCA",
+        ),
+        Pattern(
+            r"Inc-bar-usage failed",
+            FAIL,
+            "the GPU's BAR1 has no room for the buffers: fewer or smaller ones (max_device_cache_size_kb in "
+            "cufile.json), or a GPU with a large BAR",
+        ),
+        Pattern(
+            r"nvidia-fs MAP ioctl failed",
+            FAIL,
+            "nvidia-fs cannot pin this GPU's memory: a consumer GPU, or a driver other than the module was built for",
+        ),
+        Pattern(
+            r"\bERROR +(?:cufio[\w-]*|0):\d+ |nvidia-fs:.*(?:[Ff]ail|rror)",
+            FAIL,
+            "GPUDirect Storage reports an error: the line has its reason",
+            general=1,
         ),
     ),
 )

@@ -65,6 +65,13 @@ LAUNCH_FAILED = Card(
             "a node refused the job's credential as too old: its clock differs, or it took long to start",
         ),
         Pattern(
+            r"Credential replayed|Invalid job credential|Munge decode failed|Invalid credential",
+            FAIL,
+            "a node refused the job's credential: it was used before (a daemon that started again, a message sent "
+            "twice), or the nodes have other keys of munge",
+            general=1,
+        ),
+        Pattern(
             r"slurm_\w+: .*failed: (?:Socket timed out|Unable to contact|Zero Bytes|Connection)"
             r"|(?:Unable to contact slurm controller|Socket timed out on send/recv operation)",
             FAIL,
@@ -72,9 +79,10 @@ LAUNCH_FAILED = Card(
             "reached, a prolog takes longer than MessageTimeout, or a firewall is between them",
         ),
         Pattern(
-            r"Unable to (?:allocate resources|create step for job \d+): |Batch job submission failed: ",
+            r"Unable to (?:allocate resources|create step for job \d+): |Batch job submission failed: |lsberrno *:",
             FAIL,
-            "Slurm does not start the job or a step of it: the line has its reason (the partition, limits of the "
+            "the scheduler does not start the job or a step of it: the line has its reason (the partition, limits of "
+            "the "
             "account, or GPUs, cores and memory that the job does not have)",
         ),
         Pattern(
@@ -124,9 +132,16 @@ CONTAINER_NOT_STARTED = Card(
         Pattern(
             r"[Cc]ommand not found: nvidia-container|nvidia-container-(?:cli|runtime)\b.*(?:command"
             r"|executable file) not found"
-            r"|exec: .?nvidia-container-\w+.?: executable file not found",
+            r"|exec: .?nvidia-container-\w+.?: executable file not found|no runtime for \W?nvidia",
             FAIL,
-            "NVIDIA's container tools (libnvidia-container, the container toolkit) are not installed on the host",
+            "NVIDIA's container tools (libnvidia-container, the container toolkit) are not installed on the host, or "
+            "its "
+            "container engine does not know them (nvidia-ctk runtime configure)",
+        ),
+        Pattern(
+            r"(?:containerd|crio|docker)\.sock\b.*(?:refused|no such|denied)|Cannot connect to the Docker daemon",
+            FAIL,
+            "the container engine of a node does not answer: it is down, starts again, or denies the user",
         ),
         Pattern(
             r"nvidia-container-cli: .*driver (?:rpc )?error: (?!.*driver not loaded)",

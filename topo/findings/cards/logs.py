@@ -206,7 +206,8 @@ JOB_FAILED = Card(
     ),
     patterns=(
         Pattern(
-            r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|exit(?:ed with)? code:? 139\b"
+            r"exit ?code *:? *-11\b|return code = -11\b|Signal 11 \(SIGSEGV\)|with signal SIGSEGV"
+            r"|exit(?:ed with)? code:? 139\b"
             r"|exited on signal 11\b|(?i:killed by signal:? 11\b)|Caught signal 11|Segmentation fault"
             r"|\*\*\* SIGSEGV received|\]: segfault at |\btraps: .*(?:general protection|trap \w+ \w+) ",
             FAIL,
@@ -240,7 +241,8 @@ JOB_FAILED = Card(
             follows=True,
         ),
         Pattern(
-            r"exit ?code *:? *-6\b|return code = -6\b|Signal 6 \(SIGABRT\)|exit(?:ed with)? code:? 134\b"
+            r"exit ?code *:? *-6\b|return code = -6\b|Signal 6 \(SIGABRT\)|with signal SIGABRT"
+            r"|exit(?:ed with)? code:? 134\b"
             r"|exited on signal 6\b",
             FAIL,
             "a rank ended itself (SIGABRT, exit code -6 or 134): PyTorch's watchdog, or an exception that nothing "
@@ -257,7 +259,8 @@ JOB_FAILED = Card(
         Pattern(
             r"Test (?:[NR]CCL|CUDA|HIP) failure|NCCL error (?:in:|\S+:\d+ ')|NCCL(?:Backend)?Error|DistBackendError"
             r"|nccl(?:Unhandled\w+|System|Internal|Remote)Error|ncclInvalid\w+: This usually|NCCL [Ee]rror \d"
-            r"|unhandled (?:cuda|system) error|ChildFailedError|MPI_ABORT|exited on signal|NCCL operation .* failed"
+            r"|unhandled (?:cuda|system) error|ChildFailedError|ProcessExited\w+: .*with exit|MPI_ABORT"
+            r"|exited on signal|NCCL operation .* failed"
             r"|ncclCommAbort"
             r"|RuntimeError: NCCL|NCCL communicator was aborted|[Gg]loo.*(?:rror|timed out)"
             r"|XlaRuntimeError: (?:.*NCCL|UNAVAILABLE|DEADLINE|ABORTED|CANCELLED|.*\b(?:tasks?|peers?|coordinat\w+)\b)",

@@ -65,7 +65,7 @@ SOCKET_IFNAME_VIRTUAL = Card(
         ),
         Pattern(
             r"(?:[Cc]onnect|dest_addr).*\b172\.(?:17\.\d{1,3}\.\d{1,3}|(?:1[89]|2\d|3[01])\.0\.1)\b"
-            r".*(?:refused|No route|timed out|unreachable|connection abort)",
+            r".*(?:refused|No route|timed out|unreachable|connection abort)|timed out.*connect to \(172\.17\.",
             FAIL,
             "a rank connects to an address of one of docker's networks (172.17.0.0/16, the first of 172.18.0.0/16 and "
             "so on), which every host has for itself: NCCL_SOCKET_IFNAME names the interface of the common network",
@@ -264,7 +264,8 @@ PORTS_BLOCKED = Card(
         ),
         Pattern(
             r"No route to host"
-            r"|(?:[Cc]onnect|socket).*(?:timed out|Network is unreachable)",
+            r"|^(?!.*(?:urllib3|HTTPS?Connection)).*(?:[Cc]onnect|socket(?!\.timeout)).*(?:timed out"
+            r"|Network is unreachable)",
             FAIL,
             "a rank cannot connect to another one's port",
             common=True,
@@ -278,7 +279,8 @@ PORTS_BLOCKED = Card(
             suspect=True,
         ),
         Pattern(
-            r"Connection refused|returned 111\b|Software caused connection abort",
+            r"^(?!.*(?:urllib3|HTTPS?Connection)).*(?:Connection refused|returned 111\b"
+            r"|Software caused connection abort)",
             FAIL,
             "nothing listens at another rank's port: that rank has ended or not started, the address is another "
             "host's, or a firewall rejects",
@@ -288,6 +290,7 @@ PORTS_BLOCKED = Card(
         Pattern(
             r"[Gg]loo.*(?:[Cc]onnect timeout|connect.*refused)|UCX +ERROR.*(?:refused|No route|timed out)"
             r"|meets grpc error, error_code: ?14|Connect to \S+<\d+> failed|failed to TCP connect to a peer MPI"
+            r"|(?:[Cc]annot|[Cc]ould not|[Uu]nable to) connect to (?!https?:)[^()]{0,60}?(?:\d{1,3}\.){3}\d"
             r"|HYDU_sock_connect.*unable to connect|error dialing backend"
             r"|unable to complete a TCP connection|failed to connect to any network address of"
             r"|ssh: connect to host .*(?:refused|timed out|No route)|failed to connect to all addresses"

@@ -78,7 +78,7 @@ FABRIC_NOT_READY = Card(
     patterns=(
         Pattern(
             r"transport/nvls|[Ff]ailed .{0,80}(?:NVLink SHARP|Multicast memory)|system not yet initialized"
-            r"|[Cc]uda failure 802\b|fabric manager .*don't match with driver",
+            r"|[Cc]uda failure 802\b|fabric manager .*don't match with driver|in the multicast team request",
             FAIL,
             "the NVLink fabric is not ready or has no multicast groups left",
         ),

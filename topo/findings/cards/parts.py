@@ -166,6 +166,18 @@ RDMA_CALL_FAILED = Card(
     shows=("misc/ibvwrap.cc:200 NCCL WARN Call to ibv_query_device failed with error Bad address",),
     patterns=(
         Pattern(
+            r"cxip?_\w*auth_key\w* failed|cxi.*\bVNIs?\b.*(?:fail|denied|not)",
+            FAIL,
+            "Slingshot (cxi) gives the job no VNI: Slurm allots none to jobs of one node "
+            "(srun --network=single_node_vni), or the default service of the NIC is off (cxi_service list)",
+        ),
+        Pattern(
+            r"mad_rpc_open_port|can't open MAD port|iberror: failed",
+            FAIL,
+            "InfiniBand's management (MAD) does not work here: the port is Ethernet (RoCE), where ibnetdiscover and "
+            "perfquery have nothing to ask, it is down, or /dev/infiniband/umad* may not be opened",
+        ),
+        Pattern(
             r"Flow control triggered|failure to append LE|completion queue exhaustion",
             FAIL,
             "Slingshot's NIC (cxi) has no room left for messages that nobody has asked for yet: "

@@ -226,6 +226,58 @@ TRANSFER_FAILED = Card(
         ),
     ),
 )
+HCCL_FAILED = Card(
+    id="hccl-failed",
+    title="HCCL, by which Ascend's NPUs communicate, reports an error",
+    levels=(INFO, FAIL),
+    about=(
+        "CANN's messages begin with a code: EI of HCCL, EJ of its agent on the device, EE and EZ of the runtime. The "
+        "lines of other ranks, and CANN's logs in ~/ascend/log, say more."
+    ),
+    remedy=(
+        "look at the ranks that report something else, or nothing; npu-smi info; hccn_tool -i N -link -g of each NPU"
+    ),
+    sure="npu-smi info; hccn_tool -i N -net_health -g; grep -r ERROR ~/ascend/log",
+    shows=("EI0009: Transport init error. Reason: Create Dest error!",),
+    patterns=(
+        Pattern(
+            r"\bEI0002\b|wait execution of the Notify register times out",
+            FAIL,
+            "a rank waited in vain for what another one has to do in a collective: that one is late, has failed, or "
+            "packets are lost",
+            follows=True,
+        ),
+        Pattern(
+            r"\bEI0004\b",
+            FAIL,
+            "the table of ranks (RANK_TABLE_FILE) does not fit the NPUs of the job",
+        ),
+        Pattern(
+            r"\bEI0006\b|[Gg]etting socket times out",
+            FAIL,
+            "a rank did not reach another one's NPU in time: that process has not come so far, or the NPUs' links or "
+            "addresses do not lead there",
+        ),
+        Pattern(
+            r"\bEI0009\b|Transport init error",
+            FAIL,
+            "two NPUs cannot set up their link: the other end's process has failed, or its port is down",
+        ),
+        Pattern(
+            r"\bEJ0001\b|Failed to initialize the HCCP process",
+            FAIL,
+            "the agent on an NPU does not start: a process of an earlier job still holds the device (npu-smi info "
+            "names it), or a container has not got it",
+        ),
+        Pattern(
+            r"[Hh]cclCommInit\w*(?:\(.*)? ?fail|call hccl api failed|HCCL (?:function )?error|\[ERROR\] HCCL\(",
+            FAIL,
+            "a call of HCCL failed: the lines beside it, or CANN's logs, have its code",
+            general=1,
+            follows=True,
+        ),
+    ),
+)
 COLLNET_FAILED = Card(
     id="collnet-failed",
     title="Reductions in the network (CollNet, SHARP) or in MSCCL do not work",
@@ -280,6 +332,12 @@ GIN_FAILED = Card(
             FAIL,
             "NVSHMEM finds no transport: IBGDA needs mlx5 devices with nvidia_peermem or DMA-BUF, and the rights to "
             "open them; the lines above say what it skipped",
+            general=1,
+        ),
+        Pattern(
+            r"nvshmem\S*/src/\S+:\d+: non-zero status: \d+:? (?!connect|nvshmem)[A-Z]",
+            FAIL,
+            "NVSHMEM reports an error of a call: the line has its reason",
             general=1,
         ),
         Pattern(

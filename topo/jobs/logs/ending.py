@@ -13,7 +13,8 @@ STATED_WITHIN = 400
 """Of so many last lines the plainest one counts where those that the log ends in refer to it."""
 WORDS = re.compile("[A-Za-z]")
 NAMED = re.compile(
-    r"(?:^|[\s\]:|>(])(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?(?:: *\S|$)"
+    r"(?:^|[\s\]:|>(])(?:(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Fault)(?:\(\w+\))?: *\S"
+    r"|[A-Za-z_][\w.]*(?:Error|Exception|Fault)(?:\(\w+\))?$)"
     r"""|^(?:[A-Za-z_][\w.]*)?(?:Error|Exception)\(["']"""
 )
 """An exception by its name, as Python, C++ and Java print it."""
@@ -55,6 +56,13 @@ WEAK = re.compile(
 """What counts in a text of which nothing else is known."""
 FAILURE = re.compile(r"(?i)\b(?:errors?|failed to|failure|can ?n[o']t|could ?n[o']t|unable to|no (?:\w+ ){1,3}found)\b")
 """What counts in a text that has nothing else."""
+COMPLAINT = re.compile(
+    r"(?i)\b(?:do(?:es)? ?n[o']t (?:exist|support|match)|not (?:supported|found|installed|implemented)"
+    r"|missing|mismatch"
+    r"|incompatible|invalid|timed? ?out|lost|ignor(?:ed|ing)|killed|crash(?:ed)?|died|terminated|aborted|unreachable"
+    r"|refused|denied|expired|fault)\b"
+)
+"""What counts besides in a short one."""
 SHORT = 12
 """Of a text of so few lines, which somebody chose, every word of a reason counts."""
 COMMENT = "#"  # begins what tables say of themselves
@@ -66,7 +74,8 @@ ENDS_WORK = re.compile(r"(?i)abort|destroy|final|clos(?:e|ing)|\bfree")
 """What a thread of NCCL says while it gives up."""
 NO_ERROR = re.compile(
     r"(?i)\b(?:0|no|without) errors?\b|errors? *[:=] *0\b|error correct|error rate|unable to register cu\w+ factory"
-    r"|tainting kernel|\bI\d{4} \d\d:|couldn't chdir|nv_get_p2p_free_callback"
+    r"|tainting kernel|\boptional\b|errors=remount|\bUCX +(?:DEBUG|TRACE)|\bI\d{4} \d\d:|couldn't chdir"
+    r"|nv_get_p2p_free_callback"
 )
 WARNING = re.compile(r"\[W[ \d]|: W [\w./]+:\d|(?i:\bwarning\b)")
 WELL = re.compile(
@@ -138,7 +147,9 @@ def weak_error_at_end(tail: bytes) -> str:
     near = next((text for text in said if WEAK.search(text) or weight(text) >= PLAIN), "") or _stated(lines)
     far = (line.text for line in lines if not (line.text.startswith(COMMENT) or NO_ERROR.search(line.text)))
     short = len(lines) <= SHORT
-    return near or next((text for text in far if FAILURE.search(text) or (short and weight(text))), "")
+    return near or next(
+        (text for text in far if FAILURE.search(text) or (short and (weight(text) or COMPLAINT.search(text)))), ""
+    )
 
 
 def _harmless(text: str) -> bool:

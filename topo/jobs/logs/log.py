@@ -11,7 +11,7 @@ from railgauge.topo.findings.cards.logs import OTHER_WARNING
 from railgauge.topo.jobs.logs.catalogue import Entry, entry_of, fit
 from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.jobs.logs.connections import LoggedConnections
-from railgauge.topo.jobs.logs.ending import is_own
+from railgauge.topo.jobs.logs.ending import SHORT, is_own
 from railgauge.topo.jobs.logs.endings import MOST_ENDINGS, Endings
 from railgauge.topo.jobs.logs.figures import cores, figure
 from railgauge.topo.jobs.logs.line import LogLine, messages
@@ -130,12 +130,13 @@ class Log:
     @property
     def empty(self) -> bool:
         """Whether it had nothing from NCCL, and is no kernel log."""
-        return not (self._tells_of_a_job or self.ends)
+        return not (self._tells_of_a_job or self.kernel.of_kernel or self.ends)
 
     @property
     def _tells_of_a_job(self) -> bool:
         job = self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any
-        return bool(job or self.hca_gdr or self.events or self.kernel.of_kernel or self.kernel.any)
+        long = self.kernel.of_kernel and self.kernel.lines > SHORT  # somebody chose the lines of a short one
+        return bool(job or self.hca_gdr or self.events or self.kernel.any or long)
 
     @property
     def on_one_node(self) -> bool:
@@ -219,8 +220,8 @@ class Log:
             self._error(line._replace(level="WARN", text=last))
             line = line._replace(text=said)
         who = SPEAKER.match(line.text)
-        if self._last_error is not None and who and who[0] not in ("", self._last_error):
-            self._take(line)  # of another worker that shares the pipe
+        if self._last_error is not None and (not line.text or (who and who[0] not in ("", self._last_error))):
+            self._take(line)  # of another worker that shares the pipe, or empty
             return
         if self._last_error is not None:  # the words of NCCL, which PyTorch repeats
             self._error(line._replace(level="WARN"))

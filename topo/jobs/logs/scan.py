@@ -91,7 +91,11 @@ WORDS = (
     # of a scheduler's daemons
     b"|gres/|gres.conf|autodetect|GRES rec|file-less|File spec|differs from|Low Real|Low Tmp|Low CPU|Low sock"
     b"|prolog|Prolog|epilog|Epilog|Kill task|NHC: |unexpectedly reb|Timeout reached|Munge|munge|Reason=|slurmd|execve"
-    b"|NIXL_ERR|remote agent|ackends| might be dead|complete transf|data transf|KVTransf|t active|mark it inact|retry_cnt"
+    b"|NIXL_ERR|remote agent|ackends| might be dead|complete transf|data transf|KVTransf|t active|mark it "
+    b"inact|retry_cnt|HCCL|hccl|EI000|EJ000|Notify reg|HCCP|nobody cared|-zero status|off the bus|IS_LOST|auth_key"
+    b"|all_reduce.cuh|no runtime for|Docker daemon|.sock|lsberrno|communicator|MAD port|mad_rpc|iberror|nvidia-fs"
+    b"|cufio|bar-usage"
+    b"|multicast team|ith signal|ssExited|connect to"
     b"|UCP version|UCS version|UCT version|modpost|GPL-inc|module build|kernel modules|headers for|is in use|cpu set"
     b"|ZE_RESULT|local_coord|from ATL, set|length error|_create returns"
 )
