@@ -38,7 +38,7 @@ OUTERMOST = re.compile(r"#0 +(?:0x[0-9a-f]|\S+ (?:from|\())")
 COMMAND_RANK = re.compile(r"(?:--(?:node-|global-|local[-_])?rank|\bRANK)[= ](\d{1,7})\b")
 FILE_RANK = re.compile(r"rank[_.-]?(\d{1,7})(?!\d)", re.IGNORECASE)
 THREAD = re.compile(
-    r"(?:Current thread|Thread) (?P<id>\S{1,24})(?: \[[^\]]{0,64}\])? "
+    r"(?:Current thread|Thread)(?: (?P<id>[^\s(]\S{0,23}))?(?: \[[^\]]{0,64}\])? "
     r"\((?:most recent call first|idle|active|Thread 0x|LWP )"
     r'(?:[^"\n]{0,80}"(?P<name>[^"]{0,64})")?|TID (?P<tid>\d{1,9}):'
 )
@@ -56,7 +56,7 @@ COMMUNICATES = re.compile(
     r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|shm_broadcast\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
 )
 """Files of Python whose calls are collectives, or wait for one."""
-TELLS = re.compile(r"^(?!.*torch/).*\.py$|torch/utils/data/dataloader\.py$")
+TELLS = re.compile(r"^(?!.*(?:torch|zmq)/).*\.py$|torch/utils/data/dataloader\.py$")
 """Files of the program, and of what feeds it."""
 STANDARD = re.compile(r"(?:.*/python3[\d.]*/)?(\w+)(?:/.*|\.py$)")
 LIBRARY = re.compile(

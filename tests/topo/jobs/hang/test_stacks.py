@@ -293,3 +293,9 @@ def test_an_exception_thrown_while_a_communicator_starts():
 def test_an_exception_of_the_watchdog_is_no_call():
     frames = "[rank1]: frame #2: c10d::ProcessGroupNCCL::watchdogHandler() + 0x1 (0x7f in x.so)\n"
     assert not lone(frames).findings
+
+
+def test_a_main_thread_without_a_number_and_a_library_that_waits_are_read():
+    frames = "    poll (zmq/poll.py:106)\n    dequeue (vllm/shm_broadcast.py:779)\n    busy_loop (vllm/executor.py:9)\n"
+    found = lone(f'Process 8: VLLM::Worker_TP0\nThread (idle) "MainThread"\n{frames}')
+    assert found.text.startswith("process 8 is in the queue between an engine and its workers, called in busy_loop")
