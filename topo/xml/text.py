@@ -50,7 +50,7 @@ def parse(data: bytes, path: str | None, root: str) -> Element:
     """Parse bytes whose outermost element must be `root`; InputError(path, line) otherwise."""
     _refuse_other_than_text(data, path)
     try:
-        element = _Parsing(path).element(_alone(data, root))
+        element = _Parsing(path).element(alone(data, root))
     except InputError as error:
         if b"<%s" % root.encode() not in data and INNER.search(data):
             raise InputError(f"its begin is missing: there is no <{root}>", path, error.line) from error
@@ -60,7 +60,7 @@ def parse(data: bytes, path: str | None, root: str) -> Element:
     return element
 
 
-def _alone(data: bytes, root: str) -> bytes:
+def alone(data: bytes, root: str) -> bytes:
     """An element out of the text that it was pasted with, in its lines; the data as they are if they begin with it."""
     opening = re.compile(rb"<(?:%s[\s>]|!DOCTYPE)" % root.encode())
     whole = data.removeprefix(BYTE_ORDER_MARK)
