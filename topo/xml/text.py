@@ -130,7 +130,7 @@ class _Parsing:
             reason, line = (first.message, first.line) if first else (error.msg, error.lineno)
             if TOO_DEEP in (reason or ""):
                 raise self._refuse(f"nested deeper than {MAX_DEPTH} elements", line) from error
-            cut = line > text.rstrip().count(b"\n") and closed(text) is not None
+            cut = (line or 0) > text.rstrip().count(b"\n") and closed(text) is not None
             raise self._refuse(f"{'the file breaks off' if cut else 'not well-formed XML'}: {reason}", line) from error
         return self._children[0][0]
 
