@@ -181,7 +181,9 @@ def _health(fields: Fields) -> dict[str, Any]:
         "ecc_mode": ecc_mode,
         "ecc": _ecc(fields),
         "sram_threshold": flags("ECC Errors/Aggregate/SRAM Threshold Exceeded"),
-        "remapped_rows": rows if None not in rows.values() else None,
+        "remapped_rows": _without_none(**rows)
+        if None not in rows.values() or rows["pending"] or rows["failed"]
+        else None,
         "remap_banks": banks if None not in banks.values() else None,
         "retired_pages": _without_none(
             single_bit=_number(fields, "Retired Pages/Single Bit ECC"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces as text, and texts that are read in other forms alone."""
 
+from collections import Counter
+
 import pytest
 from tests.topo.facts.pasted import texts
 from tests.topo.facts.pasted.test_read import facts, machine
@@ -86,3 +88,22 @@ def test_remarks_behind_lines_are_not_of_the_text():
     )
     plain = "State: Down\nRate: 10\n   #  in group\nLnkCap: L1 <1us, <MAbort-\nmlx5_0 ==> net1 (Up)\n"
     assert plain_text(pasted.encode()) == plain
+
+
+def test_rows_to_be_remapped_without_the_line_of_failures():
+    part = "    Remapped Rows\n        Uncorrectable Error : 4\n        Pending : Yes\n"
+    found = [one for one in check(machine(part), RULES) if one.level in ("FAIL", "WARN")]
+    assert [one.id for one in found] == ["gpu-row-remap"]
+
+
+def test_gpus_whose_rows_are_cut_off_are_ends_of_links():
+    matrix = "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\nGPU0\t X \tNV1\tNV2\tNV1\t0-3\nGPU1\tNV1\t X \tNV1\t\n"
+    whole = machine(matrix)
+    joined = {
+        (gpu.index, peer): count
+        for gpu in facts(matrix).gpus
+        for peer, count in Counter(link.remote for link in gpu.links).items()
+    }
+    assert joined[0, "ffff:02:00.0"] == 2
+    assert {link.get("tclass") for gpu in whole.topology.gpus for link in gpu.children} == {"0x030200"}
+    assert any("no whole row of GPU1, GPU2, GPU3" in one for one in whole.warnings)
