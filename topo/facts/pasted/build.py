@@ -107,7 +107,9 @@ def _add_cut_off(host: PastedHost) -> None:
         function = host.function(gpu.setdefault("pci", assumed_bus_id(name, [])))
         function.pci_class, function.vendor = function.pci_class or "0x030200", function.vendor or "0x10de"
     if missing and len(missing) < len(columns):
-        host.assumed.append(f"nvidia-smi topo -m has no whole row of {', '.join(missing)}: only what other rows say of them")
+        host.assumed.append(
+            f"nvidia-smi topo -m has no whole row of {', '.join(missing)}: only what other rows say of them"
+        )
 
 
 def _has_place(host: PastedHost, bus_id: str) -> bool:
