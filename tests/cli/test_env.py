@@ -75,3 +75,17 @@ def test_a_setting_that_cannot_be_judged_costs_its_own_verdict_alone(form):
         assert verdicts == verdicts | {"NCCL_BUFFSIZE": "unknown", "NCCL_IB_TIMEOUT": "harmful"}
     else:
         assert "NCCL_IB_TIMEOUT=40" in result.stdout
+
+
+def test_what_a_jobs_script_sets_is_judged(tmp_path):
+    job = tmp_path / "job.sbatch"
+    job.write_text("#!/bin/bash\nexport NCCL_PROTOS=Simple\nexport NCCL_IB_HCA=$(ibdev2netdev | cut -d' ' -f1)\n")
+    done = railgauge("env", str(job), "--set", "NCCL_DEBUG=INFO", "--from", "@dgx-h100")
+    assert done.returncode == 0
+    assert f"NCCL_PROTOS=Simple ({job}:2): ignored" in done.stdout
+    assert "NCCL_DEBUG=INFO (--set)" in done.stdout
+    assert f"{job}: computes the values of NCCL_IB_HCA: not judged" in done.stderr
+    job.write_text("echo hello\n")
+    done = railgauge("env", str(job), "--from", "@dgx-h100")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "sets nothing" in done.stderr

@@ -58,11 +58,13 @@ PROGRAMS = PLUGINS | {
     "GPU_MAX_HW_QUEUES": "ROCm",
     "HCCL_": "HCCL",
     "HCOLL_": "HCOLL",
+    "HF_": "Hugging Face's libraries",
     "HIP_": "ROCm",
     "HOROVOD_": "Horovod",
     "HSA_": "ROCm's runtime",
     "I_MPI_": "Intel MPI",
     "MASTER_": "PyTorch",
+    "MC_": "Mooncake",
     "MSCCL": "MSCCL",
     "MPICH_": "MPICH",
     "NVIDIA_": "NVIDIA's container runtime",
@@ -77,12 +79,14 @@ PROGRAMS = PLUGINS | {
     "ROCR_": "ROCm",
     "SGLANG_": "SGLang",
     "SHARP_": "SHARP",
+    "TOKENIZERS_": "Hugging Face's libraries",
     "TORCHELASTIC_": "PyTorch",
     "TORCH_": "PyTorch",
     "TP_": "TensorPipe",
     "UCC_": "UCC",
     "UCX_": "UCX",
     "VLLM_": "vLLM",
+    "WANDB_": "Weights & Biases",
 }
 """Programs by the begin of their settings."""
 
@@ -97,6 +101,7 @@ CUDA_DEVICE_MAX_CONNECTIONS | 1..32 | 8 | queues of work to a GPU; Megatron-LM s
 CUDA_DEVICE_ORDER | | FASTEST_FIRST | PCI_BUS_ID numbers GPUs as nvidia-smi does
 CUDA_LAUNCH_BLOCKING | 0..1 | 0 | 1 waits for each kernel: for debugging, it is slow and can deadlock collectives
 CUDA_MODULE_LOADING | | LAZY | EAGER loads all kernels at the start
+CUDA_VISIBLE_DEVICES | | | the GPUs that a process uses, in its order: NCCL sees no others
 FI_EFA_FORK_SAFE | 0..1 | | 1 makes fork() safe; libfabric 1.13 and later find it out
 FI_EFA_SET_CUDA_SYNC_MEMOPS | 0..1 | 1 | 0 leaves the memory operations of registered GPU memory asynchronous
 FI_EFA_USE_DEVICE_RDMA | 0..1 | | 1 was needed for GPUDirect RDMA on P4d; libfabric 1.18 and later find it out

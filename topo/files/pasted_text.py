@@ -12,6 +12,8 @@ INVISIBLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\[[0-9;]{1,5}m|[\r\u200b-\u200f\
 BLANK = re.compile(r"[\xa0\u2000-\u200a\u202f\u3000]")
 ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4});")
 BOLD = re.compile(r"(?<![*\w])\*\*([\w.:/-]{1,64})\*\*(?![*\w])")
+REMARK = re.compile(r"(?m)(?<=\S)(?:[ \t]+(?:(?:#|//)[ \t]*)?(?:<[-=<]|\u2190).*|[ \t]{2,}(?:#|//)[ \t].*)$")
+"""What people write behind a line: `<-- here`, `# why?`."""
 FENCE = re.compile(r"(?m)^[ \t>]*(?:```|~~~)[\w+-]*[ \t]*$")
 NUMBERED = re.compile(r"\s*(\d{1,6})(?:[:.|)]|[ \t]|$)")
 DATE = r"(?:\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
@@ -36,10 +38,10 @@ DEEPEST = 6
 
 
 def plain_text(data: bytes) -> str:
-    """The text, line for line, without colours, invisible characters, entities of HTML, bold words and fences."""
+    """The text, line for line, without colours, invisible characters, entities of HTML, fences, bold and remarks."""
     text = BLANK.sub(" ", INVISIBLE.sub("", data.decode("utf-8", "replace")))
     text = ENTITY.sub(lambda found: html.unescape(found[0]).replace("\xa0", " "), text) if "&" in text else text
-    return FENCE.sub("", BOLD.sub(r"\1", text))
+    return FENCE.sub("", BOLD.sub(r"\1", REMARK.sub("", text)))
 
 
 def without_prefixes(text: str) -> str:

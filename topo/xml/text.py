@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.files.pasted_text import plain_text, without_prefixes
+from railgauge.topo.xml.cut_off import closed
 from railgauge.topo.xml.element import Element
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MORE_ATTRIBUTES = rb"<[^\s<>/=!?\"']++(?:\s*+[^\s<>/=\"']++\s*+=\s*+(?:\"[^\"<]*
     MAX_ATTRIBUTES + 1
 )
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may precede a document type
+INNER = re.compile(rb"<(?:cpu|pci|gpu|nic|net|channel)\b")
 PIECE = 65_536
 TOO_DEEP = "Excessive depth"
 """libxml2 looks before we do, where a whole PIECE goes down."""
@@ -47,13 +49,18 @@ def read_file(path: str, root: str) -> Element:
 def parse(data: bytes, path: str | None, root: str) -> Element:
     """Parse bytes whose outermost element must be `root`; InputError(path, line) otherwise."""
     _refuse_other_than_text(data, path)
-    element = _Parsing(path).element(_alone(data, root))
+    try:
+        element = _Parsing(path).element(alone(data, root))
+    except InputError as error:
+        if b"<%s" % root.encode() not in data and INNER.search(data):
+            raise InputError(f"its begin is missing: there is no <{root}>", path, error.line) from error
+        raise
     if element.name != root:
         raise InputError(f"the outermost element is <{element.name}>, expected <{root}>", path, element.line)
     return element
 
 
-def _alone(data: bytes, root: str) -> bytes:
+def alone(data: bytes, root: str) -> bytes:
     """An element out of the text that it was pasted with, in its lines; the data as they are if they begin with it."""
     opening = re.compile(rb"<(?:%s[\s>]|!DOCTYPE)" % root.encode())
     whole = data.removeprefix(BYTE_ORDER_MARK)
@@ -123,7 +130,8 @@ class _Parsing:
             reason, line = (first.message, first.line) if first else (error.msg, error.lineno)
             if TOO_DEEP in (reason or ""):
                 raise self._refuse(f"nested deeper than {MAX_DEPTH} elements", line) from error
-            raise self._refuse(f"not well-formed XML: {reason}", line) from error
+            cut = (line or 0) > text.rstrip().count(b"\n") and closed(text) is not None
+            raise self._refuse(f"{'the file breaks off' if cut else 'not well-formed XML'}: {reason}", line) from error
         return self._children[0][0]
 
     def _refuse(self, reason: str, line: object) -> InputError:

@@ -147,3 +147,10 @@ def test_the_live_machine_is_not_what_the_file_says(file):
     done = railgauge("topo", "lint", path, "--from", "live", NCCL_TOPO_FILE=path)
     assert done.returncode == 1
     assert "topo-file-stale" in done.stdout
+
+
+def test_a_topology_in_a_text_is_judged_alone(file):
+    lines = "".join(f"    {line}\n" for line in HEALTHY.splitlines())
+    text = f"apiVersion: v1\nkind: ConfigMap\ndata:\n  topology.xml: |\n{lines}---\napiVersion: v1\n"
+    done = railgauge("topo", "lint", file(text))
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "no findings")

@@ -365,3 +365,15 @@ def test_a_pasted_file_that_breaks_off_is_shown_as_far_as_it_goes(tmp_path):
     path.write_text("<system><cpu></pci></cpu>")
     with pytest.raises(InputError):
         load_machine(str(path))
+
+
+def test_a_file_that_breaks_off_is_refused_as_such():
+    with pytest.raises(InputError, match="the file breaks off"):
+        topology_file.loads(SMALL[: SMALL.index("<future")] + '<pci busid="')
+    with pytest.raises(InputError, match=r"not well-formed XML"):
+        topology_file.loads(SMALL.replace("</system>", "</sistem>"))
+
+
+def test_a_file_whose_begin_is_missing_is_refused_as_such():
+    with pytest.raises(InputError, match=r"its begin is missing: there is no <system>"):
+        topology_file.loads(SMALL[SMALL.index("<gpu") :])

@@ -95,6 +95,21 @@ def _plant(host: PastedHost) -> None:
     if not all(one.known_numa for one in planted):
         host.assumed.append("nvidia-smi topo -m does not number every NUMA node: numbers are assumed")
     _matrix_numa(host)
+    _add_cut_off(host)
+
+
+def _add_cut_off(host: PastedHost) -> None:
+    """The GPUs of a matrix whose rows were cut off: links of others go to them."""
+    columns = [name for name in host.matrix.columns if is_gpu(name)] if host.matrix else []
+    missing = [name for name in columns if host.gpu(int(name[3:])).get("pci") not in host.functions]
+    for name in missing:
+        gpu = host.gpu(int(name[3:]))
+        function = host.function(gpu.setdefault("pci", assumed_bus_id(name, [])))
+        function.pci_class, function.vendor = function.pci_class or "0x030200", function.vendor or "0x10de"
+    if missing and len(missing) < len(columns):
+        host.assumed.append(
+            f"nvidia-smi topo -m has no whole row of {', '.join(missing)}: only what other rows say of them"
+        )
 
 
 def _has_place(host: PastedHost, bus_id: str) -> bool:

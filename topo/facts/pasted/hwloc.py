@@ -33,6 +33,9 @@ HOST_FILES = {
     "DMIProductName": "/sys/class/dmi/id/product_name",
     "DMISysVendor": "/sys/class/dmi/id/sys_vendor",
 }
+GUIDS = {"NodeGUID": "node_guid", "SysImageGUID": "sys_image_guid"}
+RDMA_KIND, RDMA_BIT = 3, 32
+"""HWLOC_OBJ_OSDEV_OPENFABRICS."""
 MOST = 200_000
 """Elements: hwloc's largest test has 30,000."""
 
@@ -154,7 +157,7 @@ class _Reading:
         name, infos = one.get("name"), one.infos
         holder = next((above for above in reversed(self._open) if above and above.get("pci_busid")), None)
         bus_id = holder.get("pci_busid")[-12:].lower() if holder else ""
-        if "NodeGUID" in infos:
+        if "NodeGUID" in infos or self._is_rdma(one.get("osdev_type")):
             self._rdma(name, bus_id, infos)
         elif "Address" in infos:
             self._host.interface(name).update({"mac": infos["Address"], "bus_id": bus_id})
@@ -162,6 +165,11 @@ class _Reading:
             self._host.functions[bus_id].name = infos["GPUModel"]
             if nvml := re.fullmatch(r"nvml(\d{1,3})", name):
                 self._gpu(int(nvml[1]), bus_id, one)
+
+    def _is_rdma(self, kinds: str) -> bool:
+        """By the type of an OS device: a number up to format 2, bits from 3 on."""
+        is_bits = self._open[0] is not None and self._open[0].get("version").startswith("3")
+        return kinds.isdecimal() and (bool(int(kinds) & RDMA_BIT) if is_bits else int(kinds) == RDMA_KIND)
 
     def _gpu(self, index: int, bus_id: str, one: _Object) -> None:
         gpu = self._host.gpu(index)
@@ -173,9 +181,9 @@ class _Reading:
     def _rdma(self, name: str, bus_id: str, infos: Mapping[str, str]) -> None:
         device = self._host.device(name)
         device.bus_id = bus_id or None
-        device.files["node_guid"] = infos["NodeGUID"]
-        if "SysImageGUID" in infos:
-            device.files["sys_image_guid"] = infos["SysImageGUID"]
+        for key, file in GUIDS.items():
+            if key in infos:
+                device.files[file] = infos[key]
         for key, value in infos.items():
             found = re.fullmatch(r"Port(\d{1,3})(State|LID|GID(\d{1,4}))", key)
             if found is None:
@@ -187,6 +195,8 @@ class _Reading:
                 port.files["state"] = STATES[value.lower()]
             elif found[2] == "LID":
                 port.files["lid"] = value
+                if value.removeprefix("0x").strip("0"):
+                    port.files["link_layer"] = "InfiniBand"  # a port of Ethernet has no LID
         self._host.rdma_listed = True
 
 

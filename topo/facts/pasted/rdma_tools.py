@@ -28,7 +28,8 @@ DEVICE_ROW = re.compile(rf"\s*({NAME})\s+([0-9a-f]{{16}})\s*$")
 NO_GIDS = re.compile(r"\s*n_gids_found=\d+")
 NETDEV = re.compile(rf"\s*(?:(\S+)\s+)?({NAME})\s+(?:\(.*\)\s+)?.*?port\s+(\d{{1,3}}).*?==>\s+(\S+)\s+\((Up|Down)\)")
 OF_ETHERNET = re.compile(r"en|eth|bond")
-"""Names of interfaces that are no IPoIB, whose state would say nothing of the port."""
+IPOIB = re.compile(r"ib")
+"""Names of interfaces that may be down on a port that is up."""
 STATES = {"Down": "1: DOWN", "Initializing": "2: INIT", "Init": "2: INIT", "Armed": "3: ARMED", "Active": "4: ACTIVE"}
 PHYSICAL = {
     "Sleep": "1: Sleep",
@@ -208,7 +209,7 @@ def read_ibv_devices(text: str, host: PastedHost) -> str:
 
 
 def read_ibdev2netdev(text: str, host: PastedHost) -> str:
-    """`ibdev2netdev`, with -v the bus ids too. A port of Ethernet is up when its interface is."""
+    """`ibdev2netdev`, with -v the bus ids too. A port is up when its interface is."""
     found = False
     for line in text.splitlines():
         row = NETDEV.match(line)
@@ -219,9 +220,10 @@ def read_ibdev2netdev(text: str, host: PastedHost) -> str:
         if bus_id and is_bus_id(bus_id):
             device.bus_id = bus_id.lower()
         device.port(int(port)).netdev = netdev
-        if OF_ETHERNET.match(netdev):
-            files = device.port(int(port)).files
+        files = device.port(int(port)).files
+        if state == "Up" or not IPOIB.match(netdev):
             files.setdefault("state", STATES["Active" if state == "Up" else "Down"])
+        if OF_ETHERNET.match(netdev):
             files.setdefault("link_layer", "Ethernet")
         host.interface(netdev).setdefault("operstate", state.lower())
         found = True

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from railgauge.topo.errors import InputError
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,5}m")  # of which copying may lose the first character
+COMMAND = re.compile(r"^.{0,200}\btopo +-\w+ +(?=GPU0\b)")  # in the line of its answer
 LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
 CELLS = re.compile(rf"{LETTERS}+")
 NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have merged
@@ -36,13 +37,13 @@ class SmiMatrix:
 
 def loads(text: str, name: str | None = None) -> SmiMatrix:
     """Read the matrix; InputError if the text has none."""
-    lines = [COLOUR.sub("", line).rstrip() for line in text[:LARGEST].splitlines()]
+    lines = [COMMAND.sub("", COLOUR.sub("", line)).rstrip() for line in text[:LARGEST].splitlines()]
     start = next((i for i, line in enumerate(lines) if _is_header(line)), None)
     if start is None:
         raise InputError("no header line GPU0 ...: expected the output of nvidia-smi topo -m", name)
     columns, heads = _columns(lines[start]), [found.lastindex or 0 for found in AFFINITIES.finditer(lines[start])]
     cells: dict[tuple[str, str], str] = {}
-    affinities = {}
+    affinities: dict[str, tuple[str, str, str]] = {}
     for number, line in enumerate(lines[start + 1 :], start + 2):
         if _is_header(line):
             break  # a second matrix, such as that of topo -p2p
@@ -53,7 +54,15 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
     if not cells:
         raise InputError(f"has a header line but no row of {columns[0]}: nothing to compare", name, start + 1)
     nics = {found[1]: found[2] for line in lines[start + 1 :] if (found := NIC_LINE.match(line))}
-    return SmiMatrix(columns=columns, cells=cells, affinities=affinities, nics=nics)
+    whole = {row: (_whole(cpus, affinities), numa, gpu) for row, (cpus, numa, gpu) in affinities.items()}
+    return SmiMatrix(columns=columns, cells=cells, affinities=whole, nics=nics)
+
+
+def _whole(cpus: str, affinities: dict[str, tuple[str, str, str]]) -> str:
+    """The cores of a row; where they are cut off those of another row that begin so."""
+    if not cpus.endswith((",", "-")):
+        return cpus
+    return next((other for other, _, _ in affinities.values() if other != cpus and other.startswith(cpus)), "")
 
 
 def has_matrix(text: str) -> bool:

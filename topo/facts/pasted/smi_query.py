@@ -42,6 +42,10 @@ REASONS = {
 BANKS = {"Max": "max", "High": "high", "Partial": "partial", "Low": "low", "None": "none"}
 FABRIC_HEALTH = ("Bandwidth", "Route Recovery in progress", "Route Unhealthy", "Access Timeout Recovery")
 BAD = ("Degraded", "True", "Yes")
+OF_A_GPU = {"Fabric/State", "PCI/Bus Id", "GPU UUID", "FB Memory Usage/Total", "Remapped Rows/Pending"} | {
+    f"Clocks {word} Reasons/Idle" for word in ("Event", "Throttle")
+}
+"""Lines of nothing else: one makes a text without a GPU's line a part of one GPU's."""
 Fields = Mapping[str, str]
 """Values by their way down, "PCI/Bus Id"."""
 
@@ -62,7 +66,7 @@ def _parsed(text: str) -> tuple[dict[str, str], list[tuple[str | None, dict[str,
     """The values before the first GPU, and those of each GPU with its bus id; None for a part without its line."""
     gpus: list[tuple[str | None, dict[str, str]]] = []
     system: dict[str, str] = {}
-    fields, way, part = system, list[tuple[int, str]](), dict[str, str]()
+    fields, way = system, list[tuple[int, str]]()
     for line in text.expandtabs(4).splitlines():
         if start := GPU.match(line.strip()):
             fields, way = {}, []
@@ -79,9 +83,7 @@ def _parsed(text: str) -> tuple[dict[str, str], list[tuple[str | None, dict[str,
         else:
             fields["/".join([*(name for _, name in way), key])] = value.strip()
     if not gpus:
-        part = {key: value for key, value in system.items() if key.startswith(("Fabric/", "PCI/", "ECC Errors/"))}
-        whole = "Fabric/State" in part or "PCI/Bus Id" in part or ("Product Name" in system and "GPU UUID" in system)
-        gpus = [(None, dict(system))] if whole else []
+        gpus = [(None, dict(system))] if OF_A_GPU & system.keys() else []
     return system, gpus
 
 
@@ -179,7 +181,9 @@ def _health(fields: Fields) -> dict[str, Any]:
         "ecc_mode": ecc_mode,
         "ecc": _ecc(fields),
         "sram_threshold": flags("ECC Errors/Aggregate/SRAM Threshold Exceeded"),
-        "remapped_rows": rows if None not in rows.values() else None,
+        "remapped_rows": _without_none(**rows)
+        if None not in rows.values() or rows["pending"] or rows["failed"]
+        else None,
         "remap_banks": banks if None not in banks.values() else None,
         "retired_pages": _without_none(
             single_bit=_number(fields, "Retired Pages/Single Bit ECC"),

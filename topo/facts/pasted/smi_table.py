@@ -9,12 +9,13 @@ driver's release.
 
 import re
 
+from railgauge.topo.facts.pasted import gpu_models
 from railgauge.topo.facts.pasted.host import PastedHost
 from railgauge.topo.facts.pasted.smi_query import COMPUTE_MODES
 from railgauge.topo.values.busid import from_nvml
 
 GPU = re.compile(
-    r"\|\s+(\d{1,3})\s+(\S.{1,60}?)\s+(?:On|Off|N/A)?\s*\|\s+((?:[0-9A-Fa-f]{4}){1,2}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s"
+    r"\|\s+(\d{1,3})\s+(\S.{1,60}?)\s+(?:On|Off|N/A)?\s*\|\s+([0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s"
     r"(?:[^|\n]{0,40}\|\s+(\d{1,9})\s+\|)?"
 )
 MODE = re.compile(r"[^\n]{0,120}\n\|[^\n]{0,120}\s(Default|E\. Thread|Prohibited|E\. Process)\s*\|")
@@ -26,7 +27,7 @@ RELEASES = re.compile(r"Driver Version: ([\d.]{3,20})\s+(?:CUDA Version: (\d{1,2
 
 
 def read(text: str, host: PastedHost) -> str:
-    """Add the GPUs; a name that the table cut off ("...") is not taken."""
+    """Add the GPUs; of a name that the table cut off ("...") only what its begin says."""
     rows = list(GPU.finditer(text))
     for row in rows:
         index, name, bus_id, errors = row.groups(default="")
@@ -39,6 +40,8 @@ def read(text: str, host: PastedHost) -> str:
         gpu["pci"] = from_nvml(bus_id)
         if not name.endswith("..."):
             gpu.setdefault("name", name)
+        elif capability := gpu_models.of_product(name.removesuffix("...")):
+            gpu.setdefault("cc", capability)
     if rows and (found := RELEASES.search(text)):
         host.driver = found[1]
         host.cuda = int(found[2]) * 1000 + int(found[3]) * 10 if found[2] else host.cuda

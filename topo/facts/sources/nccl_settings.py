@@ -34,18 +34,20 @@ ENVIRONMENT, ASKED = "environment", "--set"
 class Setting(NamedTuple):
     """One setting that is in force. origin: ENVIRONMENT, ASKED (a question of `env`) or the file that it is from.
 
-    carriage_return: its line in a file ends in one, which is not in `value`.
+    carriage_return: its line in a file ends in one, which is not in `value`. is_asked: `env` is asked about the text
+    that it stands in, which is its origin.
     """
 
     name: str
     value: str
     origin: str
     carriage_return: bool = False
+    is_asked: bool = False
 
     @property
     def is_of_file(self) -> bool:
-        """Whether a file sets it."""
-        return self.origin not in (ENVIRONMENT, ASKED)
+        """Whether a file of NCCL sets it."""
+        return self.origin not in (ENVIRONMENT, ASKED) and not self.is_asked
 
 
 def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:

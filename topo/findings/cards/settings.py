@@ -84,8 +84,8 @@ NCCL_SETTING_HARMFUL = Card(
     levels=(INFO, WARN, FAIL, UNKNOWN),
     about=(
         "Settings that turn a part of NCCL off help to find an error; left in a job's environment they cost bandwidth: "
-        "no RDMA, no P2P, no GPUDirect RDMA, one algorithm for all. What each costs depends on the machine: P2P is not "
-        "missed where no GPU has it."
+        "no RDMA or fewer NICs, no P2P, no GPUDirect RDMA, one algorithm for all. What each costs depends on the "
+        "machine: P2P is not missed where no GPU has it."
     ),
     remedy="unset it in the job's script and wherever that takes its environment from",
     sure="railgauge env; run the same job once without the setting",

@@ -10,10 +10,11 @@ from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
+from railgauge.topo.errors import Error
 from railgauge.topo.facts.known_settings import BINDING, CHOICES
 from railgauge.topo.facts.sources.nccl_settings import Setting
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.node.effect import compared, priced
+from railgauge.topo.findings.node.effect import compared, priced, with_edits
 from railgauge.topo.findings.node.gdr_use import by_dma_buf
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import Node
@@ -62,6 +63,21 @@ def _network(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
         return None
     names = ", ".join(f"{port.name}:{port.rdma_port.number}" for port in other.rdma_ports)
     return Harm(Level.WARN, f"inter-node data uses TCP, although RDMA is available: {names}")
+
+
+def _ports(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
+    """Ports left out that are of a kind with those in use, where their bandwidth is needed."""
+    used = {(port.name, port.rdma_port.number) for port in machine.rdma_ports}
+    kinds = {(port.device.hca_type, port.speed_mbps) for port in machine.rdma_ports}
+    left = [port for port in other.rdma_ports if (port.name, port.rdma_port.number) not in used]
+    alike = [port for port in left if (port.device.hca_type, port.speed_mbps) in kinds]
+    try:
+        fewer = with_edits(other, drops=[port.name for port in left])
+        loss = _loss(fewer, other, setting, nodes=2) if alike and used else ""
+    except Error:
+        return None
+    listed = ", ".join(f"{port.name}:{port.rdma_port.number}" for port in alike)
+    return Harm(Level.WARN, f"it leaves out {listed}, of a kind with those in use", loss) if loss else None
 
 
 def _timeout(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
@@ -193,6 +209,7 @@ def _nvls(machine: Machine, other: Machine, setting: Setting) -> Harm | None:
 
 JUDGED: dict[str, Callable[[Machine, Machine, Setting], Harm | None]] = {
     **dict.fromkeys(("NCCL_IB_DISABLE", "NCCL_NET"), _network),
+    "NCCL_IB_HCA": _ports,
     "NCCL_IB_TIMEOUT": _timeout,
     **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"), _peers),
     "NCCL_SHM_DISABLE": _shared_memory,

@@ -168,7 +168,9 @@ def _switch(machine: Machine, setting: Setting, now: Selection, other: Selection
     """A setting that disables a part of NCCL which this machine does not use."""
     if not parameter({setting.name: setting.value}, setting.name, 0):
         return None
-    return Opinion(verdict=SettingVerdict.HARMLESS, why="it disables what this machine does not have")
+    spare = setting.name == "NCCL_SHM_DISABLE" and len(machine.system.gpus) > 1
+    what = "does not need: all its GPUs have P2P" if spare else "does not have"
+    return Opinion(verdict=SettingVerdict.HARMLESS, why=f"it disables what this machine {what}")
 
 
 def _net(machine: Machine, setting: Setting, now: Selection, other: Selection) -> Opinion:

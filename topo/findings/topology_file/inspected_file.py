@@ -9,7 +9,7 @@ from railgauge.topo.files.compression import is_archive, unpack
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.machine import Machine, inspected
 from railgauge.topo.xml import topology_file
-from railgauge.topo.xml.text import MAX_BYTES
+from railgauge.topo.xml.text import BYTE_ORDER_MARK, MAX_BYTES, alone
 from railgauge.topo.xml.topology import Topology
 
 
@@ -30,11 +30,13 @@ def as_written(file: Machine) -> Topology:
 
 
 def _topology_bytes(path: str) -> bytes:
-    """The bytes of a file; InputError if it is unreadable, or another kind of source for --from."""
+    """The bytes of a file, of a text with a topology in it (a ConfigMap, a mail) that alone; InputError if it is
+    unreadable, or another kind of source for --from.
+    """
     if not _names_machine(path):
         data = read_bytes(path, MAX_BYTES, packed=True)
         if not is_archive(data):
-            return data
+            return data if data.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"<") else alone(data, "system")
         if (plain := unpack(data, path)).lstrip().startswith(b"<"):
             return plain
     dump = f"railgauge topo dump --from {shlex.quote(path)} -o FILE"

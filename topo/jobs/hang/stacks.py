@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from os.path import basename
 
 from railgauge.topo.files.lines import LONGEST, whole_lines
+from railgauge.topo.files.pasted_text import REMARK
 from railgauge.topo.jobs.hang.model import JobState, ProcessStack
 from railgauge.topo.jobs.logs.line import COLOURS
 from railgauge.topo.values.printable import one_line
@@ -30,7 +31,12 @@ THROWN = "frame #"
 TELLING = (b"(most recent call first)", b'): "', b"(active)", b"(idle)", b"#0 ", b"TID ", THROWN.encode())
 """What no stack is without: looked for as such, since all of a log is searched."""
 PREFIX = re.compile(r"\[(?:rank|default)(\d{1,7})\]:? ?")
-PROCESS = re.compile(r"Process (\d{1,9}): (.*)|Attaching to (?:process|pid) (\d{1,9})|PID (\d{1,9}) - process")
+PROCESS = re.compile(
+    r"Process (\d{1,9}): (.*)|Attaching to (?:process|pid) (\d{1,9})|PID (\d{1,9}) - process"
+    r"|Process (\d{1,9}) timed out with traceback"  # PyTorch's tests
+)
+QUOTED = re.compile(r"[ \t]{0,64}(?:#(?= |\t|$)|>|\|)(?: (?=\S)|(?= ))")
+"""The begin of a line of a stack in a comment, a mail or a table."""
 HEADING = re.compile(r"\W{0,16}(?:[\w-]{1,32}\W{1,4}){0,4}?rank\W{0,3}(\d{1,7})\b[^:]{0,60}:?$", re.IGNORECASE)
 FAILED = "Stack trace of the failed collective"
 """What PyTorch says before the stack of a call that its watchdog gave up on; the lines of it have no prefix."""
@@ -38,7 +44,7 @@ OUTERMOST = re.compile(r"#0 +(?:0x[0-9a-f]|\S+ (?:from|\())")
 COMMAND_RANK = re.compile(r"(?:--(?:node-|global-|local[-_])?rank|\bRANK)[= ](\d{1,7})\b")
 FILE_RANK = re.compile(r"rank[_.-]?(\d{1,7})(?!\d)", re.IGNORECASE)
 THREAD = re.compile(
-    r"(?:Current thread|Thread) (?P<id>\S{1,24})(?: \[[^\]]{0,64}\])? "
+    r"(?:Current thread|Thread)(?: (?P<id>[^\s(]\S{0,23}))?(?: \[[^\]]{0,64}\])? "
     r"\((?:most recent call first|idle|active|Thread 0x|LWP )"
     r'(?:[^"\n]{0,80}"(?P<name>[^"]{0,64})")?|TID (?P<tid>\d{1,9}):'
 )
@@ -56,7 +62,7 @@ COMMUNICATES = re.compile(
     r"torch/distributed/(?!elastic|run|launch|checkpoint)|_c10d\.py|shm_broadcast\.py|horovod/|deepspeed/comm|mpi4py|jax/.*multihost"
 )
 """Files of Python whose calls are collectives, or wait for one."""
-TELLS = re.compile(r"^(?!.*torch/).*\.py$|torch/utils/data/dataloader\.py$")
+TELLS = re.compile(r"^(?!.*(?:torch|zmq)/).*\.py$|torch/utils/data/dataloader\.py$")
 """Files of the program, and of what feeds it."""
 STANDARD = re.compile(r"(?:.*/python3[\d.]*/)?(\w+)(?:/.*|\.py$)")
 LIBRARY = re.compile(
@@ -167,7 +173,8 @@ class Stacks:
         for block in whole_lines(content):
             told = any(word in block for word in TELLING)
             for raw in block.splitlines() if told or is_open else ():
-                self._line(COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace")).rstrip())
+                text = COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace")).rstrip()
+                self._line(REMARK.sub("", QUOTED.sub("", text, count=1)))
             is_open = told
             yield block
         for process in (self._process, *self._by_prefix.values()):
@@ -187,7 +194,8 @@ class Stacks:
             self._close(self._process)
             command = COMMAND_RANK.search(found[2] or "")
             rank_here = int(command[1]) if command else self._heading
-            self._process = _Process(rank_here, f"process {found[1] or found[3] or found[4]}")
+            number = next(one for one in found.group(1, 3, 4, 5) if one)
+            self._process = _Process(rank_here, f"process {number}")
         elif not self._process_takes(text) and (found := HEADING.match(text)):
             self._close(self._process)
             self._process, self._heading = None, int(found[1])

@@ -38,4 +38,6 @@ class Devices:
             if self._times[rank] == 1:
                 self._hosts.add(host)
             table.ranks, table.nodes = len(self._times), len(self._hosts)
+            if len(self._times) <= rank < MOST_DEVICES:  # the lines of those before it are cut off, and their hosts
+                table.ranks, table.nodes = rank + 1, 0
             table.copies = max(table.copies, self._times[rank])

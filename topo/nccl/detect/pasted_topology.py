@@ -17,6 +17,6 @@ def pasted_topology(data: bytes, path: str) -> tuple[Topology, tuple[str, ...]]:
     try:
         return topology_file.loads(data, path), ()
     except InputError:
-        if (whole := closed(data)) is None:
+        if (whole := closed(data)) is None or b"<pci" not in whole:
             raise
         return topology_file.loads(whole, path), (f"{path} breaks off: read as far as it goes",)

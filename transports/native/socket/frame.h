@@ -5,7 +5,7 @@
 //   | magic, 4 bytes | tag, 4 bytes | length, 4 bytes | 0, 4 bytes |      integers in network order
 //
 // Zeros behind every piece fill it up to a multiple of 16 bytes, so that what the kernel copies is
-// aligned alike in memory and in its pages: an AMD core takes three times as long for other copies
+// aligned in its pages as it is in memory: an AMD core takes three times as long for other copies
 // (256 KiB behind 12 bytes: 3 times; behind 16, 24 or 64 bytes: as long as behind none; Zen 4).
 #pragma once
 

@@ -146,3 +146,10 @@ def test_every_sample_is_tested():
     if not SAMPLES.is_dir():
         pytest.skip("the samples are not at hand")
     assert {file.name for file in SAMPLES.glob("smi-topo-*")} <= set(SEEN)
+
+
+def test_a_command_in_the_line_of_the_heading_and_cores_that_are_cut_off():
+    heading = "nvidia-smi topo -m                   GPU0    GPU1    CPU Affinity    NUMA Affinity"
+    found = smi_matrix.loads(f"{heading}\nGPU0     X      PHB     0-23,48-71    0\nGPU1    PHB      X      0-23,\n")
+    assert found.columns == ("GPU0", "GPU1")
+    assert [found.affinities[row][0] for row in found.columns] == ["0-23,48-71", "0-23,48-71"]

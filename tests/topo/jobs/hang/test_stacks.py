@@ -293,3 +293,21 @@ def test_an_exception_thrown_while_a_communicator_starts():
 def test_an_exception_of_the_watchdog_is_no_call():
     frames = "[rank1]: frame #2: c10d::ProcessGroupNCCL::watchdogHandler() + 0x1 (0x7f in x.so)\n"
     assert not lone(frames).findings
+
+
+def test_a_main_thread_without_a_number_and_a_library_that_waits_are_read():
+    frames = "    poll (zmq/poll.py:106)\n    dequeue (vllm/shm_broadcast.py:779)\n    busy_loop (vllm/executor.py:9)\n"
+    found = lone(f'Process 8: VLLM::Worker_TP0\nThread (idle) "MainThread"\n{frames}')
+    assert found.text.startswith("process 8 is in the queue between an engine and its workers, called in busy_loop")
+
+
+def test_a_stack_in_a_comment_with_remarks():
+    frames = "    join (threading.py:1149)\n    close (lmcache/connector.py:658)      <- stuck here forever\n"
+    text = f'Process 8: python run.py\nThread 8 (idle): "MainThread"\n{frames}'
+    quoted = "".join(f"        # {line}\n" for line in text.splitlines())
+    assert {lone(one).text.split(";")[0] for one in (text, quoted)} == {"process 8 is in close (connector.py:658)"}
+
+
+def test_the_process_that_a_test_of_pytorch_gave_up_on():
+    stack = 'Thread 0x7f (most recent call first):\n  File "torch/distributed/distributed_c10d.py", line 2 in barrier\n'
+    assert lone(f"Process 3 timed out with traceback:\n{stack}").text.startswith("process 3 is in barrier")

@@ -243,3 +243,9 @@ def test_streams_that_a_launcher_mixes():
 def test_a_heading_without_errors():
     text = NEW.replace("  #wrong", "").replace("       0", "").replace("   1e+06", "")
     assert one(text).rows[0].in_place == Measurement(time_us=4331.11, algbw_gb_per_s=247.92, busbw_gb_per_s=464.84)
+
+
+def test_a_table_whose_first_ranks_are_cut_off():
+    begin = NEW.index("#  Rank  0")
+    table = one(NEW.replace(NEW[begin : NEW.index("\n", begin) + 1], ""))
+    assert (table.ranks, table.nodes) == (2, 0)
