@@ -322,6 +322,13 @@ GIN_FAILED = Card(
             general=1,
         ),
         Pattern(
+            r"NCCL_GIN_TYPE_NONE",
+            FAIL,
+            "a program wants to send from kernels (GIN), and NCCL has no way for it here: RDMA devices that can, "
+            "NVLink "
+            "between all ranks, NCCL 2.28 or later and its settings (NCCL_GIN_ENABLE, NCCL_GIN_TYPE)",
+        ),
+        Pattern(
             r"ibgda\S*:\d+: .*mlx5dv_devx",
             FAIL,
             "NVSHMEM's IBGDA may not use DEVX, by which kernels drive a NIC: the container lacks the rights "
