@@ -187,10 +187,17 @@ TRANSFER_FAILED = Card(
     patterns=(
         Pattern(
             r"metadata for remote agent|NIXL_ERR_REMOTE_DISCONNECT|[Cc]onnection found for (?:remote )?agent"
+            r"|NIXL transfer failure: handshake"
             r"|remote agent was invalidated|loadRemoteMD in P2P backend failed|might be dead",
             FAIL,
             "the process at the other end of a transfer is gone, or not there yet: its own log says why",
             follows=True,
+        ),
+        Pattern(
+            r"NIXL agent engine ID mismatch",
+            FAIL,
+            "another NIXL agent answers than the one asked for: the address is of another engine (vLLM: "
+            "VLLM_NIXL_SIDE_CHANNEL_HOST and _PORT), or that engine started again",
         ),
         Pattern(
             r"Failed to complete transfers after|batch data transfer timeout|KVTransferError",
@@ -268,6 +275,12 @@ HCCL_FAILED = Card(
             FAIL,
             "the agent on an NPU does not start: a process of an earlier job still holds the device (npu-smi info "
             "names it), or a container has not got it",
+        ),
+        Pattern(
+            r"\bE[A-Z]\d{4}: ",
+            FAIL,
+            "CANN reports an error: the line has its reason",
+            general=1,
         ),
         Pattern(
             r"[Hh]cclCommInit\w*(?:\(.*)? ?fail|call hccl api failed|HCCL (?:function )?error|\[ERROR\] HCCL\(",
