@@ -41,6 +41,7 @@ class Area(StrEnum):
     TRAFFIC = "traffic of links"
     LOGS = "logs of jobs"
     LAUNCH = "processes of a job that are not started"
+    MPI = "MPI's network"
     JOBS = "jobs that do not start, or are ended"
     CALLS = "calls that fail in a job"
     PLUGINS = "plugins of NCCL and offloads"
@@ -52,7 +53,17 @@ class Area(StrEnum):
     GRAPH_FILE = "graph file"
 
 
-OF_LOGS = (Area.LOGS, Area.LAUNCH, Area.JOBS, Area.CALLS, Area.PLUGINS, Area.PARTS, Area.KERNEL, Area.SCHEDULER)
+OF_LOGS = (
+    Area.LOGS,
+    Area.LAUNCH,
+    Area.MPI,
+    Area.JOBS,
+    Area.CALLS,
+    Area.PLUGINS,
+    Area.PARTS,
+    Area.KERNEL,
+    Area.SCHEDULER,
+)
 """The areas of what is known from lines of logs."""
 
 

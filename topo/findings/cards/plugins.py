@@ -187,10 +187,17 @@ TRANSFER_FAILED = Card(
     patterns=(
         Pattern(
             r"metadata for remote agent|NIXL_ERR_REMOTE_DISCONNECT|[Cc]onnection found for (?:remote )?agent"
+            r"|NIXL transfer failure: handshake"
             r"|remote agent was invalidated|loadRemoteMD in P2P backend failed|might be dead",
             FAIL,
             "the process at the other end of a transfer is gone, or not there yet: its own log says why",
             follows=True,
+        ),
+        Pattern(
+            r"NIXL agent engine ID mismatch",
+            FAIL,
+            "another NIXL agent answers than the one asked for: the address is of another engine (vLLM: "
+            "VLLM_NIXL_SIDE_CHANNEL_HOST and _PORT), or that engine started again",
         ),
         Pattern(
             r"Failed to complete transfers after|batch data transfer timeout|KVTransferError",
@@ -270,6 +277,12 @@ HCCL_FAILED = Card(
             "names it), or a container has not got it",
         ),
         Pattern(
+            r"\bE[A-Z]\d{4}: ",
+            FAIL,
+            "CANN reports an error: the line has its reason",
+            general=1,
+        ),
+        Pattern(
             r"[Hh]cclCommInit\w*(?:\(.*)? ?fail|call hccl api failed|HCCL (?:function )?error|\[ERROR\] HCCL\(",
             FAIL,
             "a call of HCCL failed: the lines beside it, or CANN's logs, have its code",
@@ -320,6 +333,13 @@ GIN_FAILED = Card(
             "NVSHMEM cannot hand memory to another process of what it takes for one host: hosts of one name, "
             "containers without a common /tmp or PID namespace, or a process that ended",
             general=1,
+        ),
+        Pattern(
+            r"NCCL_GIN_TYPE_NONE",
+            FAIL,
+            "a program wants to send from kernels (GIN), and NCCL has no way for it here: RDMA devices that can, "
+            "NVLink "
+            "between all ranks, NCCL 2.28 or later and its settings (NCCL_GIN_ENABLE, NCCL_GIN_TYPE)",
         ),
         Pattern(
             r"ibgda\S*:\d+: .*mlx5dv_devx",

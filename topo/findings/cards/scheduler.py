@@ -48,19 +48,21 @@ NODE_OUT_OF_SERVICE = Card(
             "types as slurm.conf has them",
         ),
         Pattern(
-            r"Node configuration differs from hardware|\bLow (?:RealMemory|TmpDisk|CPUs|socket\*core)",
+            r"Node configuration differs from hardware|(?:\bL|has l)ow (?:RealMemory|TmpDisk|CPUs|cpu count"
+            r"|real_memory|socket\*core)"
+            r"|to have a different slurm\.conf",
             FAIL,
             "a node has less memory, cores or disk than slurm.conf says (slurmd -C): a part failed, or the file is of "
             "another machine",
         ),
         Pattern(
-            r"\bKill task failed",
+            r"\bKill task failed|JOB NOT ENDING WITH SIGNALS",
             FAIL,
             "processes of an earlier job on the node could not be killed: they hang in a driver or a file system",
         ),
         Pattern(
-            r"\b(?:[Pp]rolog|[Ee]pilog)(?: hook)? (?:error|failed|exited with|complete failure)"
-            r"|batch job complete failure",
+            r"\b(?:[Pp]rolog|[Ee]pilog)(?: hook)? (?:error|failure|failed|exited with|complete failure)"
+            r"|batch job complete failure|spank-(?:pro|epi)log: error",
             FAIL,
             "a script that runs before or after jobs (prolog, epilog) failed on a node",
         ),

@@ -95,7 +95,8 @@ WORDS = (
     b"inact|retry_cnt|HCCL|hccl|EI000|EJ000|Notify reg|HCCP|nobody cared|-zero status|off the bus|IS_LOST|auth_key"
     b"|all_reduce.cuh|no runtime for|Docker daemon|.sock|lsberrno|communicator|MAD port|mad_rpc|iberror|nvidia-fs"
     b"|cufio|bar-usage"
-    b"|multicast team|ith signal|ssExited|connect to"
+    b"|multicast team|EC00|EE00|EZ00|EH00|EK00|EL00|ER00|NOT ENDING|has low|different slurm|transfer fail|ID mismatch"
+    b"|ith signal|GIN_TYPE|preset param|OpenFabrics|active ports|ssExited|connect to"
     b"|UCP version|UCS version|UCT version|modpost|GPL-inc|module build|kernel modules|headers for|is in use|cpu set"
     b"|ZE_RESULT|local_coord|from ATL, set|length error|_create returns"
 )
