@@ -62,7 +62,7 @@ from railgauge.topo.jobs.logs.words import named
 
 OF_GPU = (CUDA_FAILURE.id, CUDA_START_FAILED.id)
 """What CUDA reports of a GPU that its driver reports as faulty."""
-OF_FAULTY = (*OF_GPU, GPU_DRIVER_REPORTS.id, HOST_STUCK.id)
+OF_FAULTY = (*OF_GPU, GPU_LOST.id, GPU_DRIVER_REPORTS.id, HOST_STUCK.id)
 """What follows from Xids."""
 CAUSES: Mapping[str, tuple[str, ...]] = {
     VERBS_PROVIDER_MISSING.id: (EFA_PROVIDER_MISSING.id,),
