@@ -40,12 +40,6 @@ class Prices:
         self._machine = machine
         self._whole: dict[int, Forecast] = {}
 
-    @classmethod
-    def of(cls, machine: Machine) -> "Prices":
-        """Those of a machine, of which the one without faults is computed once for all rules."""
-        known: Prices = vars(machine).setdefault("prices", cls(machine))
-        return known
-
     @cached_property
     def repairs(self) -> tuple[Repair, ...]:
         """The repairs that the rules know for this machine."""

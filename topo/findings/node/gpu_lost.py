@@ -17,7 +17,7 @@ from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    facts, prices = machine.sources.of_all_gpus, Prices.of(machine)
+    facts, prices = machine.sources.of_all_gpus, Prices(machine)
     for one in lost_gpus(facts):
         if one.sure:
             price = prices.without if facts.gpu(one.subject) else prices.loss

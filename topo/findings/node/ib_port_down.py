@@ -21,7 +21,7 @@ OFF = "Disabled"  # the port was disabled by an administrator
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    ports, prices = _ports(machine), Prices.of(machine)
+    ports, prices = _ports(machine), Prices(machine)
     for device, port in ports:
         subject = f"{device.name}:{port.number}"
         if port.state is None:

@@ -23,7 +23,7 @@ SDR_GBPS = 10.0  # 4X SDR, below the maximum of any card of the last fifteen yea
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    prices = Prices.of(machine)
+    prices = Prices(machine)
     for port, usual in _with_usual(machine):
         subject = f"{port.name}:{port.rdma_port.number}"
         rate = port.rdma_port.rate_gbps

@@ -16,7 +16,7 @@ from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    facts, prices = machine.sources.of_all_gpus, Prices.of(machine)
+    facts, prices = machine.sources.of_all_gpus, Prices(machine)
     for device in facts.rdma:
         if device.gone:
             yield RULE.finding(Level.FAIL, device.name, "listed as an RDMA device, but its files are gone")

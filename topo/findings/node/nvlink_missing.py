@@ -21,7 +21,7 @@ from railgauge.topo.nccl.graph.link_facts import nvlink_states
 def _check(machine: Machine) -> Iterator[Finding]:
     states = nvlink_states(machine.topology, machine.facts).values()
     found = [state for state in states if state.reason and (state.is_fault or state.excuse is Excuse.ALIKE)]
-    prices = Prices.of(machine)
+    prices = Prices(machine)
     for state in found:
         finding = _one_sided(state) if state.peer else nvlink_missing.as_finding(RULE, state)
         if state.excuse:

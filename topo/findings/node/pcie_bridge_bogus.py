@@ -16,7 +16,7 @@ from railgauge.topo.xml.topology import PciRate
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    prices = Prices.of(machine)
+    prices = Prices(machine)
     for one in pcie_bridge_bogus.RULE.check(machine):
         yield prices.on(one)
     if has_gpus(machine) and (silent := missing(Need.NVML, machine)):

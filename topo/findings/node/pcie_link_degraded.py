@@ -21,7 +21,7 @@ RUNNING = pcie_link_degraded.RUNNING
 
 def _check(machine: Machine) -> Iterator[Finding]:
     states = _states(machine)
-    prices = Prices.of(machine)
+    prices = Prices(machine)
     for state in states:
         if found := _found(state):
             yield prices.on(found) if state.is_fault else found

@@ -33,7 +33,7 @@ def _check(machine: Machine) -> Iterator[Finding]:
         names = ", ".join(port.name for port in machine.rdma_ports)
         off = f"nvidia_peermem not loaded, and DMA-BUF does not work ({why})"
         message = f"{off}: {names} reach GPUs through host memory"
-        yield Prices.of(machine).on(RULE.finding(Level.FAIL, machine.host, message, **evidence))
+        yield Prices(machine).on(RULE.finding(Level.FAIL, machine.host, message, **evidence))
 
 
 def _repairs(machine: Machine) -> Iterator[Repair]:

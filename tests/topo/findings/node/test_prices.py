@@ -11,7 +11,6 @@ from tests.topo.findings.node.cases import IB, PCI, case
 from tests.topo.predict.planned import planned
 
 from railgauge.topo.compare.what_if import edited
-from railgauge.topo.findings.node import effect
 from railgauge.topo.findings.node.effect import Prices, compared, repaired
 from railgauge.topo.findings.node.rules import check, chosen, repairs
 from railgauge.topo.machine import load_machine
@@ -53,15 +52,6 @@ def faults(draw):
         else:
             files |= port_down(name) if kind == "down" else rate(name, draw(st.sampled_from((100, 200))))
     return files
-
-
-def test_the_machine_without_faults_is_predicted_once_for_all_rules(monkeypatch):
-    files = narrow(RAILS["mlx5_0"], 4) | port_down("mlx5_3") | rate("mlx5_4", 100)
-    predicted, predict = [], effect._forecast
-    monkeypatch.setattr(effect, "_forecast", lambda *given: predicted.append(given) or predict(*given))
-    found = [one for one in check(case(DGX, files=files), RULES) if PRICE.search(one.effect)]
-    assert {one.id for one in found} == {"pcie-link-degraded", "ib-port-down", "ib-rate-low"}
-    assert len(predicted) == 2 + 2 * len(found)  # on 2 and 4 nodes
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
