@@ -25,7 +25,9 @@ class RankGroup:
 def group_of(system: System, table: Paths, nodes: int) -> RankGroup:
     """The group of one of `nodes` equal nodes; UnavailableError for a System without ranks."""
     if not system.ranks:
-        raise UnavailableError("no GPU to plan for: use --ranks N --device cpu to plan ranks in host memory")
+        raise UnavailableError(
+            "no GPU to plan for: name the machine with --from, or plan ranks in host memory: --ranks N --device cpu"
+        )
     host = system.ranks[0].kind is NodeKind.HOST
     ranks = system.ranks if host else tuple(gpu for gpu in system.gpus if gpu.id in table.kept)
     return RankGroup(system=system, table=table, ranks=ranks, leaves=nodes > 1 or len(ranks) < len(system.ranks))

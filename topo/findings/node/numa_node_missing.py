@@ -13,10 +13,10 @@ from railgauge.topo.machine import Machine
 
 
 def _check(machine: Machine) -> Iterator[Finding]:
-    devices = [*gpus(machine), *nics(machine)]
+    devices = [one for one in (*gpus(machine), *nics(machine)) if one.placed]
     without = [one.bus_id for one in devices if one.numa is None]
     nodes = [node.id for node in machine.topology.numa if node.cpus]
-    if len(nodes) > 1 and len(without) == len(devices) and _is_bare_metal(machine):
+    if len(nodes) > 1 and 0 < len(without) == len(devices) and _is_bare_metal(machine):
         message = f"no GPU or NIC has a NUMA node (numa_node is -1), and the host has {len(nodes)}"
         yield RULE.finding(Level.WARN, machine.host, message, effect=RULE.card.effect, devices=without)
     elif len(nodes) > 1 and 0 < len(without) < len(devices):
