@@ -7,8 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from multiprocessing.process import BaseProcess
 
+from railgauge.topo.errors import UnavailableError
+
 GRACE_SHARE, LEAST_GRACE_S, MOST_GRACE_S = 0.1, 1.0, 5.0
 POLL_S = 0.02
+NO_ROOM = 127
+"""How glibc ends a process that has no memory for the data of a thread."""
 Ranks = Mapping[int, BaseProcess]
 
 
@@ -57,6 +61,9 @@ def _verdict(codes: dict[int, int], late: list[int]) -> tuple[int, str | None]:
         return 130, None
     killed = {rank: -code for rank, code in codes.items() if code < 0 and rank not in late}
     notes = [f"rank {rank} was killed by {_signal_name(number)}" for rank, number in killed.items()]
+    starved = [rank for rank, code in codes.items() if code == NO_ROOM]
+    notes += [f"rank {rank} had no memory for the data of a thread: check ulimit -v" for rank in starved]
+    codes |= dict.fromkeys(starved, UnavailableError.exit_status)
     # Ranks that were only stopped end with 4; one that ended otherwise is the cause, late ones are its effect.
     cause = next((code for code in codes.values() if code > 0 and code != 4), None)
     if cause is None:

@@ -39,6 +39,11 @@ def test_a_killed_rank_is_named_by_its_number_in_the_job(started):
     assert wait(ranks, 5) == (4, "rank 6 was killed by signal 9 (SIGKILL)")
 
 
+def test_a_rank_that_the_c_library_ends_for_want_of_memory_lacks_memory(started):
+    ranks = started("sh -c 'exit 4'", "sh -c 'exit 127'")
+    assert wait(ranks, 5) == (3, "rank 1 had no memory for the data of a thread: check ulimit -v")
+
+
 def test_ranks_that_do_not_end_after_another_failed_are_killed(started):
     ranks = started("sh -c 'exit 4'", "sleep 100")
     assert wait(ranks, 0.1) == (4, "rank 1 was killed because it did not end by itself")
