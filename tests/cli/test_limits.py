@@ -99,12 +99,15 @@ def test_a_thread_of_the_meeting_that_cannot_go_on_ends_the_command_with_3(tmp_p
     [*((RUN, size) for size in (25, 50, 66, 80, 100, 140)), (SHOW, 34), (CHECK, 66)],
 )
 def test_too_little_address_space_is_3_with_the_cause_or_enough(arguments, mebibytes):
-    """A library, a thread's stack, a codec or a module that finds no room: each fails with another error."""
+    """A library, a thread's stack, a codec or a module that finds no room: each fails with another error. A rank whose
+    thread Python itself loses that way is lost to the others (4), with the cause.
+    """
     limit = mebibytes << 20
     ended = limited(lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), *arguments)
-    assert ended.returncode in (0, 3), ended.stderr
+    lost = ended.returncode == 4 and "was killed because it did not end by itself" in ended.stderr
+    assert ended.returncode in (0, 3) or lost, ended.stderr
     assert ended.returncode == 0 or any(words in ended.stderr for words in CAUSES)
-    assert "Traceback" not in ended.stderr
+    assert lost or "Traceback" not in ended.stderr
 
 
 def test_an_error_is_blamed_on_a_limit_only_where_little_is_left(monkeypatch):
