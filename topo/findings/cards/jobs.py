@@ -158,6 +158,12 @@ LIBRARY_MIXED = Card(
             "libnccl is not found, or an older one than the program was built with is found first",
         ),
         Pattern(
+            r"package doesn't have NCCL",
+            FAIL,
+            "PyTorch was built without NCCL, as its packages for Windows, macOS and CPUs are: use the backend gloo, or "
+            "Linux with a package for CUDA or ROCm",
+        ),
+        Pattern(
             r"MPI_Comm_(?:size|rank|set_errhandler): Invalid communicator",
             FAIL,
             "a program is built with another MPI than the one whose library or mpirun it gets: module list, ldd, which "
@@ -302,6 +308,8 @@ HOST_MEMORY_FULL = Card(
         ),
         Pattern(
             r"ray\.exceptions\.OutOfMemoryError|node running low on memory|low on resource: memory"
+            r"|[1-9]\d* Workers \(tasks / actors\) killed due to memory|memory pressure \(OOM\), 0 Workers crashed"
+            r"|exceeds the memory usage threshold"
             r"|oom_kill event|OOM-killed|OOMKilled"
             r"|Out [Oo]f [Mm]emory: Killed process|invoked oom-killer|task \d[\d,-]*: Out Of Memory",
             FAIL,

@@ -143,6 +143,32 @@ GPU_DRIVER_REPORTS = Card(
         ),
     ),
 )
+PCIE_ATOMICS_MISSING = Card(
+    id="pcie-atomics-missing",
+    title="A GPU's PCIe port does not route atomics",
+    levels=(INFO, FAIL),
+    about=(
+        "Kernels on AMD GPUs call the host, for printf and assert, by atomics over PCIe, which ports of a chipset, "
+        "bridges and virtual machines do not route. HIP then refuses every kernel that holds such a call, also one of "
+        "RCCL that was built with it."
+    ),
+    remedy="put the GPU into a slot of the CPU; use a build of RCCL or the program whose kernels do not call the host",
+    sure="dmesg | grep -i atomic; sudo lspci -vvv | grep AtomicOps",
+    shows=("amdgpu 0000:07:00.0: PCIE atomic ops is not supported",),
+    patterns=(
+        Pattern(
+            r"hipErrorIllegalState|\bHIP\b.*cannot be performed in the present state|[Pp]cie atomics not enabled",
+            FAIL,
+            "HIP refuses a kernel that calls the host, as it does on a GPU whose PCIe port does not route atomics",
+        ),
+        Pattern(
+            r"PCIE atomic ops is not supported",
+            INFO,
+            "a GPU's PCIe port does not route atomics: kernels that call the host are refused on it",
+        ),
+    ),
+    links=("https://github.com/ROCm/legacy-rocm-build/issues/6520",),
+)
 STORAGE_STALLS = Card(
     id="storage-stalls",
     title="A file system does not answer, or a disk fails",

@@ -328,6 +328,12 @@ TOPOLOGY_UNUSABLE = Card(
             "GPUs, or not their device nodes",
         ),
         Pattern(
+            r"Attribute busid of node nic not found",
+            FAIL,
+            "a NIC that is no PCI device, such as one on USB, has no PCI address, which this release of NCCL looks for "
+            "where it puts NICs and GPUs in order: update NCCL, or take the NIC away",
+        ),
+        Pattern(
             r"ring \d+ does not (?:loop back|contain)",
             FAIL,
             "the rings that ranks put together do not close: the ranks see different topologies, or have different "

@@ -58,7 +58,8 @@ TOPO_FILE_FAULTY = Card(
     ),
     patterns=(
         Pattern(
-            r"Attribute \w+ of node (?!algo)\w+ not found|XML Import Channel|too many XML nodes|XML parser is limited"
+            r"Attribute (?!busid of node nic)\w+ of node (?!algo)\w+ not found"
+            r"|XML Import Channel|too many XML nodes|XML parser is limited"
             r"|XML (?:parse|Parse|mismatch|Mismatch)|XML \w+ has wrong version",
             FAIL,
             "the topology or graph file is faulty or too large",

@@ -69,8 +69,9 @@ SAID = {
         "NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1",
     ],
     "topo-file-stale": ["NCCL WARN Could not find real path of /sys/class/pci_bus/0000:0d/../../0000:0d:00.0"],
+    "topology-unusable": ["graph/xml.h:85 NCCL WARN Attribute busid of node nic not found"],
     "topo-file-faulty": [
-        "graph/xml.h:85 NCCL WARN Attribute busid of node nic not found",
+        "graph/xml.h:85 NCCL WARN Attribute arch of node cpu not found",
         "XML Import Channel : dev 3 not found.",
         "graph/xml.h:381 NCCL WARN Error : too many XML nodes (max 256)",
     ],
