@@ -27,13 +27,16 @@ LINK = re.compile(r"\s*(?:link/)?(?P<type>ether|infiniband|loopback)\b(?: (?P<ma
 def read(text: str, host: PastedHost) -> str:
     """Add the interfaces; "" if the text has none."""
     entries: list[dict[str, Any]] = []
-    for line in text.splitlines():
+    lines = text.rstrip().splitlines()
+    for line in lines:
         if head := HEAD.match(line):
             entries.append(_entry(head))
         elif entries and (found := INET.match(line)):
             _address(entries[-1], found)
         elif entries and (link := LINK.match(line)):
             entries[-1] |= {"link_type": link["type"], "address": link["mac"]}
+    if any(one["addr_info"] for one in entries) and "ifindex" in entries[-1] and HEAD.match(lines[-1]):
+        host.assumed.append(f"ip addr breaks off after the first line of {entries.pop()['ifname']}: it is left out")
     return ip_addr.add(entries, host) and ("ip addr" if any("ifindex" in one for one in entries) else "ifconfig")
 
 

@@ -96,18 +96,27 @@ def _ibstat(device: PastedRdma, port: int, key: str, value: str) -> None:
 
 
 def read_ibstatus(text: str, host: PastedHost) -> str:
-    """`ibstatus`, which prints the files of sysfs."""
+    """`ibstatus`, which prints the files of sysfs. Of the table of GIDs it has the first, which may be empty."""
     files: dict[str, str] = {}
-    found = False
+    found, port, without_gid = False, "", dict[str, dict[str, str]]()
     for line in text.splitlines():
         if start := IBSTATUS.match(line):
             files, found = host.device(start[1]).port(int(start[2])).files, True
+            port = f"{start[1]}:{start[2]}"
         elif found and (pair := _pair(line)):
             key, value = pair
+            if key == "default gid" and value == UNUSED:
+                without_gid[port] = files
             name = {"state": "state", "phys state": "phys_state", "rate": "rate", "link_layer": "link_layer"}.get(key)
             name = name or {"base lid": "lid", "sm lid": "sm_lid"}.get(key)
             if name:
                 files[name] = value
+    roce = {"state": STATES["Active"], "link_layer": "Ethernet"}
+    if ports := [one for one, its in without_gid.items() if roce.items() <= its.items()]:
+        host.assumed.append(
+            f"GID 0 of {', '.join(ports)} is empty: its network interface is not in this network namespace (a pod?); "
+            "whether other GIDs are usable is unknown (show_gids)"
+        )
     host.rdma_listed = host.rdma_listed or found
     return "ibstatus" if found else ""
 

@@ -60,6 +60,9 @@ RANK_ALONE = re.compile(
 RANK_AT = re.compile(r"has (?:launched up to operation (\d{1,19})|not launched any operations)$")
 RANK_IS = re.compile(r"has status ([A-Z]+)$")
 RANK_REPORTS = re.compile(r"reported (.+)$")
+DEAD = "is dead"
+MOST_NAMED = 4
+"""Processes that one finding names."""
 STATUS = {"INIT": Status.STARTING, "RUNNING": Status.RUNNING, "FINALIZE": Status.LEFT, "ABORT": Status.LEFT}
 STATUS |= {"NOCOMM": Status.LEFT, "UNKNOWN": Status.LEFT}
 
@@ -86,7 +89,7 @@ class RasText:
         self._scene = scene
         self._groups: dict[str, tuple[int, int]] = {}
         self._sections: set[str] = set()
-        self._dead: set[str] = set()
+        self._gone: dict[str, str] = {}  # by process, how RAS says it: those that it does not reach
         self._comm: JobCommunicator | None = None
         self._section = ""
         self._lane: str | None = None
@@ -103,6 +106,7 @@ class RasText:
             self._line(text := one_line(line))
             self._before = text
         self._settle()
+        self._put_gone()
         for about, errors in self._errors.values():  # of which there are no details
             for error in errors.split(","):
                 text = f"RAS reports {error} in {about}; the details are not in the file"
@@ -127,10 +131,8 @@ class RasText:
             self._sections.add(line)
         elif found := PROCESS.match(line):
             self._problem = None
-            if self._section == "DEAD":
-                self._dead.add(f"process {found[1]} on node {found[2]}")
-            how = "is dead" if self._section == "DEAD" else "does not answer"
-            self._scene.note(f"RAS: process {found[1]} on node {found[2]} (GPU {found[3]}) {how}")
+            how = DEAD if self._section == "DEAD" else "does not answer"
+            self._gone[f"process {found[1]} on node {found[2]}"] = f"(GPU {found[3]}) {how}"
         elif self._comm:
             self._of_communicator(self._comm, line)
 
@@ -209,7 +211,7 @@ class RasText:
             comm.nodes[rank] = found[4]
         if self._section == "INCOMPLETE":
             process = f"{found[3]} on node {found[4]}"
-            dead = process in self._dead
+            dead = self._gone.get(process, "").endswith(DEAD)
             comm.status[rank] = Status.DEAD if dead else Status.SILENT
             if found[3]:
                 comm.trouble[rank] = f"{process} {'is dead, says RAS' if dead else 'does not answer RAS'}"
@@ -222,6 +224,19 @@ class RasText:
             if one:
                 self._values.told[value] = 1
             self._values.ranks[rank] = value
+
+    def _put_gone(self) -> None:
+        """Processes that RAS does not reach: a finding of their own where no communicator has them as ranks."""
+        said = [f"{process} {how}" for process, how in self._gone.items()]
+        if not said or any(
+            status in GONE for comm in self._scene.communicators.values() for status in comm.status.values()
+        ):
+            for one in said:
+                self._scene.note(f"RAS: {one}")
+            return
+        more = f" and {len(said) - MOST_NAMED} more" if len(said) > MOST_NAMED else ""
+        text = f"RAS: {'; '.join(said[:MOST_NAMED])}{more}; its ranks are not in the file"
+        self._scene.complaints[Complaint(CARDS["INCOMPLETE"], "the job", text)] = None
 
     def _settle(self) -> None:
         """Give the ranks their facts from the lines since the last blank one."""

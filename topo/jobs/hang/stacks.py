@@ -10,6 +10,9 @@
     #0  0x00007f12 in ncclGroupEndInternal () from libnccl.so.2
     frame #8: c10d::ProcessGroupNCCL::broadcastUniqueNCCLID(...) + 0xaf (0x7f8a in libtorch_cuda.so)    an exception
 
+Processes in the same place may be written together: the heads of their main threads one below the other, then the
+stack of all.
+
 Of the threads of a process the one that is in a collective counts, else the main thread; the stack of an exception
 counts where it was thrown out of a collective. The rank is in the line's
 prefix, in a heading, in the command line or in the file's name; where none says it, the process stands for itself.
@@ -27,7 +30,7 @@ from railgauge.topo.jobs.hang.model import JobState, ProcessStack
 from railgauge.topo.jobs.logs.line import COLOURS
 from railgauge.topo.values.printable import one_line
 
-THROWN = "frame #"
+THROWN, MAIN = "frame #", "MainThread"
 TELLING = (b"(most recent call first)", b'): "', b"(active)", b"(idle)", b"#0 ", b"TID ", THROWN.encode())
 """What no stack is without: looked for as such, since all of a log is searched."""
 PREFIX = re.compile(r"\[(?:rank|default)(\d{1,7})\]:? ?")
@@ -148,9 +151,13 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Process:
+    """A process. main: the id of its main thread. others: the labels of those for which its stack was written too."""
+
     rank: int | None
     label: str
     threads: list[_Thread] = field(default_factory=list)
+    main: str = ""
+    others: tuple[str, ...] = ()
 
 
 class Stacks:
@@ -203,14 +210,27 @@ class Stacks:
     def _process_takes(self, text: str) -> bool:
         if self._process is None:
             self._process = _Process(self._heading, self._file)
+        if (found := THREAD.match(text)) and found["name"] == MAIN:
+            if self._process.main:
+                self._process = self._next(self._process, found["id"] or "")
+            self._process.main = found["id"] or "?"
         return self._of_thread(self._process, text)
+
+    def _next(self, before: _Process, thread: str) -> _Process:
+        """Another process: each has one main thread. Where the one before has no frames, their stack follows."""
+        label = f"process {before.main}" if before.rank is None and before.label == self._file else before.label
+        if not any(one.frames for one in before.threads) and len(before.others) < MOST_THREADS:
+            return _Process(None, f"process {thread}", others=(*before.others, label))
+        before.label = label
+        self._close(before)
+        return _Process(None, f"process {thread}")
 
     def _of_thread(self, process: _Process, text: str) -> bool:
         """Take in a line of a process; whether it belongs to a stack."""
         if found := THREAD.match(text):
             if len(process.threads) < MOST_THREADS:
                 name = found["name"] or ""
-                process.threads.append(_Thread(name == "MainThread" or found["id"] == "1"))
+                process.threads.append(_Thread(name == MAIN or found["id"] == "1"))
             return True
         if THROWN in text and (thrown := EXCEPTION.search(text)):
             return self._of_exception(process, thrown)
@@ -257,6 +277,8 @@ class Stacks:
             others = (_call(thread.frames) for thread in threads)
             operation, at = next((call for call in others if call[0] in OPERATIONS.values()), (operation, at))
         waits = bool(operation) or any(GPU_WAIT.fullmatch(frame.name) for frame in main.frames)
+        for label in process.others:
+            self._scene.stacks.append(ProcessStack(None, label, operation, at, waits=waits))
         self._scene.stacks.append(ProcessStack(process.rank, process.label, operation, at, waits=waits))
 
 

@@ -6,9 +6,11 @@
     - [3] joined but didn't finish collective #41 (count from 1)
       [0, 1, 2] finished collective #41, but didn't join collective #42
 
+    Ranks [0] are last known progressing comms #11 (op=ALLTOALL_BASE)                  PyTorch's back end of UCC
+
     StateMonitor:4e4c65:Rank1 : kernel begins at work 55731 may hang in polling       a monitor that is not PyTorch's
 
-Sources: PyTorch's ProcessGroupGloo.cpp, distributed_c10d.py, and TraceUtils.h (TORCH_NCCL_DESYNC_DEBUG=1).
+Sources: PyTorch's ProcessGroupGloo.cpp, distributed_c10d.py, TraceUtils.h (TORCH_NCCL_DESYNC_DEBUG=1), and torch_ucc.
 """
 
 import re
@@ -26,6 +28,7 @@ TELLING = (
     b"never joined any collectives",
     b"the lagging ranks",
     b" may hang",
+    b"last known progressing comms #",
 )
 RANKS = r"\[?(?P<ranks>\d{1,7}(?:, ?\d{1,7}){0,8191})(?:, ?\.\.\.)?\]?"
 LATE = re.compile(rf"[Rr]anks? {RANKS} failed to pass monitoredBarrier")
@@ -39,6 +42,10 @@ OUTSIDE = re.compile(rf"{RANKS} finished collective #(?P<number>\d{{1,18}}), but
 NEVER = re.compile(rf"ranks {RANKS} are the lagging ranks")
 HUNG = re.compile(r"\b[Rr]ank[ :#=]?(?P<rank>\d{1,7})\b.{0,120}? may hang\b")
 """What monitors of other programs say of one rank, such as those that clouds build into NCCL."""
+PROGRESSING = re.compile(
+    r"Ranks \[ ?(?P<ranks>\d{1,7}(?:[ ,]{1,2}\d{1,7}){0,8191}) ?\] are last known progressing comms "
+    r"#(?P<number>\d{1,18}) \(op=(?P<name>\w{1,64})\)"
+)
 MOST = 1 << 17
 
 
@@ -50,6 +57,7 @@ class TorchReports:
         self._speakers: dict[int, None] = {}
         self._starting: dict[int, tuple[int, int]] = {}  # by rank: how many there should be, and how many came
         self._hung: dict[int, None] = {}
+        self._of_ucc: dict[int, tuple[int, str]] = {}  # by rank: the last collective that it is known to have called
         self._desync: dict[int, tuple[int, int]] = {}  # by rank: the last collective that it called, and that is over
 
     def read(self, block: bytes) -> bool:
@@ -77,6 +85,9 @@ class TorchReports:
         if self._hung:
             scene.heard |= self._hung
             scene.note(f"a monitor says that {named(self._hung)} may hang; on which operation is not in the log")
+        for rank, (number, name) in sorted(self._of_ucc.items()):
+            call = Call(number, name.lower(), State.CALLED)
+            _communicator(scene, "of UCC").lane().put(rank, Track(number, None, {number: call}))
         for rank, (entered, over) in sorted(self._desync.items()):
             calls = {entered: Call(entered, "", State.SCHEDULED, timed_out=True)} if entered > over else {}
             _communicator(scene, "of a desync report").lane().put(rank, Track(entered, over, calls))
@@ -94,6 +105,10 @@ class TorchReports:
             self._stand(found, int(found["number"]), int(found["number"]))
         elif found := NEVER.search(text):
             self._stand(found, 0, 0)
+        elif found := PROGRESSING.search(text):
+            ranks = map(int, re.findall(r"\d+", found["ranks"]))
+            told = int(found["number"]), found["name"]
+            self._of_ucc |= dict.fromkeys([*ranks][: MOST - len(self._of_ucc)], told)
         elif (found := HUNG.search(text)) and len(self._hung) < MOST:
             self._hung[int(found["rank"])] = None
         return found is not None

@@ -100,6 +100,8 @@ WORDS = {
 }
 """PyTorch's operations as the flight recorder names them."""
 COALESCED = "coalesced"
+IN_SHARES = ("all_gather", "_all_gather_base", "reduce_scatter", "_reduce_scatter_base")
+"""Operations of which one side has as many times the elements of the other as the group has ranks."""
 
 
 class _Who(NamedTuple):
@@ -127,6 +129,7 @@ class Watchdogs:
     def __init__(self) -> None:
         self._standings: dict[tuple[str, int], _Standing] = {}  # by group and rank
         self._given_up: dict[tuple[int, int], Call] = {}  # by rank and number: its group comes later
+        self._sizes: dict[tuple[int, int], int] = {}  # by rank and number: of its group, by the elements of both sides
         self._asleep: dict[int, int] = {}  # by rank, seconds without a heartbeat, 0 if unknown
         self._heard: dict[int, None] = {}
         self._of_groups = True  # all that spoke gave their rank in their group
@@ -159,6 +162,7 @@ class Watchdogs:
             if standing.stuck is None or not 0 <= number - standing.stuck.number <= NEAR:  # the first is waited for
                 standing.stuck = call
         self._part_unnamed()
+        job_size = job_size or self._world_size()
         for (group, rank), standing in sorted(self._standings.items(), key=lambda one: one[0]):
             comm = _put_standing(scene, group, rank, standing, job_size)
             if comm and group == UNNAMED and self._of_groups:
@@ -175,6 +179,14 @@ class Watchdogs:
         for comm in scene.communicators.values():
             if comm.about == WORLD and SOURCE in comm.sources and not comm.ranks:
                 comm.status |= dict.fromkeys((rank for rank in heard if rank not in comm.lane().tracks), Status.RUNNING)
+
+    def _world_size(self) -> int | None:
+        """How many ranks the job has by the operations that its ranks wait in, where these agree."""
+        held = (
+            (rank, one.stuck.number) for (_, rank), one in self._standings.items() if one.stuck and one.about == WORLD
+        )
+        sizes = {self._sizes[place] for place in held if place in self._sizes}
+        return sizes.pop() if len(sizes) == 1 else None
 
     def _part_unnamed(self) -> None:
         """Part the group without a name where its ranks' numbers are far apart."""
@@ -240,6 +252,8 @@ class Watchdogs:
         )
         if len(self._given_up) < MOST and (call.since or (rank, number) not in self._given_up):
             self._given_up[rank, number] = call
+            if size := _group_size(name, found["input"], found["output"]):
+                self._sizes[rank, number] = size
         if who.group and (standing := self._of(who)):
             standing.stuck = Call(number, "", State.SCHEDULED, timed_out=True)
             standing.enqueued = max(standing.enqueued, number)
@@ -349,6 +363,13 @@ def _elements(name: str, given: str | None, taken: str | None) -> int | None:
         return int(given) if few and few < many and many % few == 0 else None
     side = SIDES.get(name)
     return int(given if side == "input" else taken) if side else None
+
+
+def _group_size(name: str, given: str | None, taken: str | None) -> int:
+    """How many ranks the group has, by an operation in shares: PyTorch takes no other sizes; 0 if unknown."""
+    few, many = sorted((int(given or 0), int(taken or 0)))
+    fits = name in IN_SHARES and few and many % few == 0 and many // few <= MOST
+    return many // few if fits else 0
 
 
 def _who(text: str, found: re.Match[str]) -> _Who:

@@ -22,6 +22,18 @@ def test_interfaces_as_text_are_those_of_json(tool):
     assert tool == "ifconfig" or (ens3["index"], found["eth0"]["flags"] & 0x1) == (2, 0)
 
 
+def test_an_interface_after_whose_first_line_the_text_breaks_off_is_left_out():
+    """What `ip` says of its addresses is not there; it has not none."""
+    head = "9: ib9: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 2044 qdisc mq state UP group default qlen 256\n"
+    cut = machine(texts.ALL["ip addr"] + head)
+    assert "ib9" not in {
+        one["name"] for one in facts(texts.ALL["ip addr"] + head).reader.facts("interfaces")["interfaces"]
+    }
+    assert any("ip addr breaks off after the first line of ib9" in one for one in cut.warnings)
+    whole = facts(f"{texts.ALL['ip addr']}{head}    link/none\n").reader.facts("interfaces")["interfaces"]
+    assert "ib9" in {one["name"] for one in whole}
+
+
 def test_text_of_lstopo_is_refused_with_what_to_give():
     with pytest.raises(InputError, match=r"lstopo topo\.xml"):
         facts("  PCIBridge L#6 (busid=0000:3c:04.0 id=10b5:9797)\n    PCI L#3 (busid=0000:3f:00.0)\n")

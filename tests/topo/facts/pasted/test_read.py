@@ -288,6 +288,13 @@ def test_devices_that_ibv_devinfo_could_not_open_are_said():
     assert read([("a", texts.DEVINFO.encode())]).manifest["assumed"] == []
 
 
+def test_an_active_port_whose_first_gid_is_empty_is_said():
+    pod = texts.IBSTATUS.replace(texts.IBSTATUS.split("default gid:")[1].split()[0], ":".join(["0000"] * 8), 1)
+    pod = pod.replace("InfiniBand\n", "Ethernet\n")
+    assert read([("a", pod.encode())]).manifest["assumed"][0].startswith("GID 0 of mlx5_0:1 is empty: its network int")
+    assert read([("a", pod.replace("4: ACTIVE", "1: DOWN").encode())]).manifest["assumed"] == []
+
+
 def test_gids_of_show_gids_and_their_holes():
     port = facts(texts.SHOW_GIDS).rdma[0].ports[0]
     assert [(gid.index, gid.roce_version, gid.netdev) for gid in port.gids] == [(4, 1, "net1"), (7, 2, "net1")]

@@ -95,6 +95,21 @@ def test_a_process_that_does_not_answer(tmp_path, line, dead):
     assert scene.communicators["0xc0ffee01"].status[5] is (Status.DEAD if dead else Status.SILENT)
 
 
+@pytest.mark.parametrize("number", [1, 6])
+@pytest.mark.parametrize("how", ["is dead", "does not answer"])
+def test_processes_that_no_communicator_names_are_a_finding(tmp_path, how, number):
+    """Where the others have taken their communicators down already, RAS has none to report."""
+    head = "DEAD\n  1 job process is considered dead (unreachable via the RAS network)"
+    head = head if how == "is dead" else "INCOMPLETE\n  Missing communicator data from 1 job process"
+    rows = "".join(f"  Process {1000 + n} on node 10.0.0.2 managing GPU {n}\n" for n in range(number))
+    report = f"Communicators... (0.01s)\n=============\n\nNo communicator data collected!\n\n{head}\n{rows}\n"
+    scene = scene_of_reports(tmp_path, report + ras.WARNINGS)
+    assert found(scene) == [("rank-missing", "FAIL")]
+    assert f"process 1000 on node 10.0.0.2 (GPU 0) {how}" in message(scene)
+    assert ("and 2 more" in message(scene)) is (number == 6)
+    assert verdict(scene).is_stuck
+
+
 UNNAMED = {
     "processes": ("INCOMPLETE\n  Missing communicator data from 20 job processes\n\n", "rank-missing"),
     "dead processes": (

@@ -100,6 +100,27 @@ def test_processes_of_unknown_rank_are_named_by_their_number(tmp_path):
     )
 
 
+def test_processes_in_the_same_place_are_written_together(tmp_path):
+    """As people sort the output of py-spy of a node: the heads first, then the stack of all."""
+    head = 'Thread {} (idle): "MainThread"\n'
+    text = (
+        f"4 in:\n\n{''.join(map(head.format, range(10, 14)))}{IN[PY_SPY]}\n\n1 in:\n\n{head.format(14)}{OUT[PY_SPY]}\n"
+    )
+    (tmp_path / "node.txt").write_text(text + f"2 in:\n{head.format(15)}{head.format(16)}{IN[PY_SPY]}\n")
+    scene = scene_of(tmp_path)
+    assert [one.label for one in scene.stacks] == [f"process {pid}" for pid in range(10, 17)]
+    assert found(scene) == [("rank-elsewhere", "FAIL")]
+    assert message(scene).startswith(
+        "process 14 is in load (data.py:51), while process 10, process 11, process 12 and 3"
+    )
+
+
+def test_a_head_without_a_stack_at_the_end_is_no_process(tmp_path):
+    head = 'Thread {} (idle): "MainThread"\n'
+    (tmp_path / "node.txt").write_text(f"{head.format(10)}{IN[PY_SPY]}\n{head.format(11)}{head.format(12)}")
+    assert [one.label for one in scene_of(tmp_path).stacks] == ["process 10"]
+
+
 def test_all_in_one_call(tmp_path):
     (tmp_path / "stacks.txt").write_text("".join(stack(PY_SPY, rank) for rank in range(3)))
     scene = scene_of(tmp_path)

@@ -188,6 +188,48 @@ def test_no_size_of_a_group_is_made_up():
     assert "ranks 0" not in message(scene)
 
 
+@pytest.mark.parametrize("name", ["ALLGATHER", "_ALLGATHER_BASE", "REDUCE_SCATTER", "_REDUCE_SCATTER_BASE"])
+def test_both_sides_of_an_operation_in_shares_say_how_many_ranks_the_job_has(name):
+    """PyTorch takes no other sizes: where all of them wait in it, none is missing."""
+    sides = ("32", "8") if "REDUCE" in name else ("8", "32")
+    gave_up = LINES["2.2"].replace("ALLREDUCE", name)
+    gave_up = gave_up.replace("NumelIn=8, NumelOut=8", "NumelIn={}, NumelOut={}".format(*sides))
+    each = gave_up + "\n" + LINES["2.6"] + "\n"
+    scene = read("".join(each.format(r=rank) for rank in range(4)))
+    assert found(scene) == [("operation-stuck", "FAIL")]
+    assert "process group 0 (default_pg), 4 ranks" in message(scene)
+    assert found(read("".join(each.format(r=rank) for rank in range(3)))) == [("rank-missing", "FAIL")]
+    other = each.replace("default_pg", "tensor")
+    assert found(read("".join(other.format(r=rank) for rank in range(4)))) == [("evidence-short", "UNKNOWN")]
+
+
+def test_the_number_of_ranks_of_another_group_is_not_that_of_the_job():
+    other = (LINES["2.2"] + "\n" + LINES["2.6"].replace("0(default_pg)", "9(tensor)") + "\n").replace("41", "77")
+    other = other.replace("ALLREDUCE", "ALLGATHER").replace("NumelOut=8", "NumelOut=16")
+    scene = read("".join((LINES["2.6"] + "\n" + other).format(r=rank) for rank in (0, 1)))
+    assert "process group 0 (default_pg), at least 2 ranks" in hang_text(scene)
+
+
+@pytest.mark.parametrize("numbers", ["0, NumelOut=8", "8, NumelOut=36", "8, NumelOut=8", f"1, NumelOut={10**17}"])
+def test_sides_that_do_not_fit_say_no_number_of_ranks(numbers):
+    gave_up = LINES["2.2"].replace("ALLREDUCE", "ALLGATHER").replace("8, NumelOut=8", numbers)
+    each = gave_up + "\n" + LINES["2.6"] + "\n"
+    scene = read("".join(each.format(r=rank) for rank in range(4)))
+    assert "process group 0 (default_pg), at least 4 ranks" in hang_text(scene)
+
+
+def test_what_the_back_end_of_ucc_says_of_the_others():
+    scene = read(
+        " what():  [Rank 1][ProcessGroupUCC-1][COMM_CHECK]\n"
+        "\tAborting comms #12 (op=ALLTOALL_BASE) due to the problematic ranks: [ 3 ]\n"
+        "\t\tRanks [3] are last known progressing comms #11 (op=BROADCAST)\n"
+        "\t\tRanks [0 1 2 4] are last known progressing comms #12 (op=ALLTOALL_BASE)\n"
+    )
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert verdict(scene).findings[0].evidence["ranks"] == [3]
+    assert "ranks 0-2,4 have called it; its last call: broadcast #11" in message(scene)
+
+
 def test_the_last_line_alone_names_its_group():
     line = "[PG ID 0 PG GUID 0(default_pg) Rank 3] Process group watchdog thread terminated with exception: [Rank 3] "
     said = message(read(f"[rank3]:[E603 17:48:00.0 ProcessGroupNCCL.cpp:1895] {line}{GAVE_UP}"))
