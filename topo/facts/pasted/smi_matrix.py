@@ -12,7 +12,9 @@ from railgauge.topo.errors import InputError
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,5}m")  # of which copying may lose the first character
 COMMAND = re.compile(r"^.{0,200}\btopo +-\w+ +(?=GPU0\b)")  # in the line of its answer
-LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
+LETTERS = r"(?:NV\d{1,2}|SYS|SOC|NODE|PHB|PXB|PIX|C2C|N/A|X)"
+OLD = {"SOC": "SYS"}
+"""What drivers of 2016 call it."""
 CELLS = re.compile(rf"{LETTERS}+")
 NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have merged
 NIC_LINE = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
@@ -97,7 +99,7 @@ def _row(line: str, columns: tuple[str, ...], name: str | None, number: int) -> 
     letters: list[str] = []
     rest = words[1:]
     while rest and len(letters) < len(columns) and CELLS.fullmatch(rest[0]):
-        letters += re.findall(LETTERS, rest.pop(0))
+        letters += (OLD.get(one, one) for one in re.findall(LETTERS, rest.pop(0)))
     if len(letters) > len(columns):
         raise InputError(f"row {words[0]} has {len(letters)} cells for {len(columns)} columns", name, number)
     return words[0], letters, rest

@@ -26,6 +26,12 @@ LAUNCH_FAILED = Card(
     ),
     patterns=(
         Pattern(
+            r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set",
+            FAIL,
+            "the program was started without a launcher: torchrun, or a script that gives each process RANK, "
+            "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, starts its ranks",
+        ),
+        Pattern(
             r"get local_idx/count from ATL, set CCL_|getenv_local_coord: condition",
             FAIL,
             "oneCCL does not learn which of its host's processes one is: start them by mpirun, or set "

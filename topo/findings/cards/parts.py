@@ -343,7 +343,8 @@ TOPOLOGY_UNUSABLE = Card(
             r"[Ff]ailed to find reverse path",
             FAIL,
             "one end of a link between GPUs is known, the other is not: this release is older than the GPUs (H100 "
-            "from NCCL 2.15, Blackwell from 2.25), or the job is not given all GPUs of the host",
+            "from NCCL 2.15, Blackwell from 2.25), the job is not given all GPUs of the host, or the driver reports "
+            "NVLinks in one direction only (said of 535.161.08: update it)",
         ),
         Pattern(
             r"(?i:(?:^|/)graph/|topo|\bring\b|rings|tree|nvlink|nvswitch|could not find|\bxgmi|\bpci|numa|affinity|rome"

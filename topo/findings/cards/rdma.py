@@ -94,6 +94,11 @@ VERBS_DEVICE_MISSING = Card(
     ),
     patterns=(
         Pattern(
+            r"\blib wrapper not initialized",
+            INFO,
+            "NCCL asks for RDMA without libibverbs, as on hosts without RDMA NICs; it goes on over TCP",
+        ),
+        Pattern(
             r"ibv_modify_qp failed.*(?:No such device|\b19\b)",
             FAIL,
             "a NIC has no GID in this network namespace at the index that was chosen: NCCL_IB_GID_INDEX names an "

@@ -94,6 +94,10 @@ def test_an_older_driver_has_fewer_affinities():
     assert smi_matrix.loads("\tGPU0\tCPU Affinity\nGPU0\t X \t0-9\n").affinities["GPU0"] == ("0-9", "", "")
 
 
+def test_sys_was_soc():
+    assert smi_matrix.loads(TABBED.replace("SYS", "SOC")) == smi_matrix.loads(TABBED)
+
+
 def test_missing_rows_and_cells_are_absent():
     read = smi_matrix.loads("\tGPU0\tGPU1\tmlx5_0\nGPU1\tNV4\tX\n")
     assert read.cells == {("GPU1", "GPU0"): "NV4", ("GPU1", "GPU1"): "X"}
