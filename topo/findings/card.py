@@ -47,6 +47,7 @@ class Area(StrEnum):
     PLUGINS = "plugins of NCCL and offloads"
     PARTS = "parts of a job that report errors"
     KERNEL = "what the kernel of a node reports"
+    STORAGE = "files that ranks read and write"
     SCHEDULER = "nodes that a scheduler does not use"
     HANG = "jobs that hang"
     RECORDINGS = "recordings of NCCL in a job"
@@ -62,6 +63,7 @@ OF_LOGS = (
     Area.PLUGINS,
     Area.PARTS,
     Area.KERNEL,
+    Area.STORAGE,
     Area.SCHEDULER,
 )
 """The areas of what is known from lines of logs."""

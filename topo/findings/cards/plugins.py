@@ -338,8 +338,7 @@ GIN_FAILED = Card(
             r"NCCL_GIN_TYPE_NONE",
             FAIL,
             "a program wants to send from kernels (GIN), and NCCL has no way for it here: RDMA devices that can, "
-            "NVLink "
-            "between all ranks, NCCL 2.28 or later and its settings (NCCL_GIN_ENABLE, NCCL_GIN_TYPE)",
+            "NVLink between all ranks, NCCL 2.28 or later and its settings (NCCL_GIN_ENABLE, NCCL_GIN_TYPE)",
         ),
         Pattern(
             r"ibgda\S*:\d+: .*mlx5dv_devx",

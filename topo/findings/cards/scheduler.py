@@ -25,8 +25,7 @@ NODE_OUT_OF_SERVICE = Card(
             r"autodetect \w+ functionality, but|specified plugin name for gpu/\w+",
             FAIL,
             "Slurm was built without the library that finds GPUs (NVML, RSMI), which AutoDetect= in gres.conf asks "
-            "for: "
-            "a build that has it, or a record with File=/dev/nvidiaN for each GPU",
+            "for: a build that has it, or a record with File=/dev/nvidiaN for each GPU",
         ),
         Pattern(
             r"(?:can't stat|[Ww]aiting for) gres\.conf file /dev/",

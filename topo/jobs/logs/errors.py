@@ -21,7 +21,6 @@ from railgauge.topo.findings.cards.kernel import (
     GPU_DRIVER_REPORTS,
     HOST_STUCK,
     PCIE_ERROR_REPORTED,
-    STORAGE_STALLS,
 )
 from railgauge.topo.findings.cards.launch import LAUNCH_FAILED
 from railgauge.topo.findings.cards.logs import COLLECTIVE_TIMEOUT, JOB_FAILED, NCCL_ABORTING, OTHER_WARNING, PEER_LOST
@@ -49,6 +48,7 @@ from railgauge.topo.findings.cards.plugins import (
 from railgauge.topo.findings.cards.process import MEMLOCK_LOW, NOFILE_LOW, NUMA_SYSCALLS_BLOCKED, SHM_TOO_SMALL
 from railgauge.topo.findings.cards.rdma import VERBS_DEVICE_MISSING, VERBS_PROVIDER_MISSING
 from railgauge.topo.findings.cards.rdma_ports import GID_INDEX_INVALID, GID_TABLE_HOLES, IB_PORT_DOWN
+from railgauge.topo.findings.cards.storage import STORAGE_STALLS
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import ORDER, Finding, Level
 from railgauge.topo.jobs.logs.catalogue import OF_A_FAULT, Entry, entry_of
